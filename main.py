@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import cache
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import yaml
 from dotenv import dotenv_values
@@ -87,12 +87,17 @@ from dify_plugin import DifyPluginEnv, Plugin  # noqa: E402 - reads the environm
 from dify_plugin.config.logger_format import plugin_logger_handler  # noqa: E402 - belongs to the import above
 from dify_plugin.core import runtime  # noqa: E402
 from dify_plugin.core.entities.plugin.io import PluginInStream  # noqa: E402
+from dify_plugin.core.server.__base import filter_reader  # noqa: E402
 from dify_plugin.core.server.__base.request_reader import RequestReader  # noqa: E402
+from dify_plugin.core.server.__base.response_writer import ResponseWriter  # noqa: E402
+from dify_plugin.core.server.__base.writer_entities import Event  # noqa: E402
 from dify_plugin.core.server.stdio import request_reader as stdio_reader  # noqa: E402
 from dify_plugin.core.server.stdio.response_writer import StdioResponseWriter  # noqa: E402
 from dify_plugin.core.server.tcp import request_reader as tcp_reader  # noqa: E402
 from gevent import get_hub  # noqa: E402
-from pydantic import TypeAdapter  # noqa: E402
+from gevent.queue import Queue  # noqa: E402
+from pydantic import BaseModel, TypeAdapter  # noqa: E402
+from pydantic_core import to_json  # noqa: E402
 
 logger = logging.getLogger(__name__)
 
@@ -124,6 +129,31 @@ def end_with_its_stream(reader: RequestReader) -> None:
     vars(reader)["_read_stream"] = read_to_the_end
 
 
+def put_in_one_step() -> None:
+    """A message becomes the text of a line at once.
+
+    The SDK copies all that is in it up to three times before, which takes longer than to write it.
+    """
+
+    def stream_object(_writer: ResponseWriter, data: Mapping[str, Any] | BaseModel) -> dict[str, Any]:
+        return {"type": "stream", "data": data}
+
+    def stream_invoke_object(_writer: ResponseWriter, data: Mapping[str, Any] | BaseModel) -> dict[str, Any]:
+        return {"type": "invoke", "data": data}
+
+    def put(
+        writer: ResponseWriter,
+        event: Event,
+        session_id: str | None = None,
+        data: Mapping[str, Any] | BaseModel | None = None,
+    ) -> None:
+        line = {"event": event.value, "session_id": session_id, "data": data}
+        writer.write(f"{to_json(line, inf_nan_mode='null').decode()}\n\n")
+
+    for method in (stream_object, stream_invoke_object, put):
+        type.__setattr__(ResponseWriter, method.__name__, method)
+
+
 def write_together(stdout: TextIO) -> None:
     """Lines for Dify that are written without a wait between them leave together.
 
@@ -152,6 +182,9 @@ if __name__ == "__main__":
     # For each line it reads, the SDK makes a new TypeAdapter of one type, which takes longer than to read the line.
     for reader in (tcp_reader, stdio_reader, runtime):
         vars(reader)["TypeAdapter"] = cache(TypeAdapter)
+    # All threads of the SDK are greenlets of one thread; a queue for threads costs them a lock and a timer per item.
+    vars(filter_reader)["Queue"] = Queue
+    put_in_one_step()
     threading.excepthook = end_the_process
     plugin = Plugin(DifyPluginEnv())
     end_with_its_stream(plugin.request_reader)

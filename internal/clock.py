@@ -35,11 +35,11 @@ def in_turns[T](items: Iterable[T]) -> Iterator[T]:
     began = perf_counter()
     others_ran = _others_ran()
     for item in items:
-        if perf_counter() - began > MAX_TURN_SECONDS:
+        if perf_counter() - began > MAX_TURN_SECONDS:  # since the item before, its handling included
             began, others_ran = _end_of_turn(others_ran)
         yield item
-        if perf_counter() - began > MAX_TURN_SECONDS:
-            began, others_ran = _end_of_turn(others_ran)
+    if perf_counter() - began > MAX_TURN_SECONDS:
+        _end_of_turn(others_ran)
 
 
 def _end_of_turn(others_ran: float) -> tuple[float, float]:

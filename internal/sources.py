@@ -44,6 +44,7 @@ _TITLE_NAMES = ("title", "document_name", "dataset_name")
 _LINK_NAMES = ("url", "link", "href", "source_url", "source", "document_id")
 _LINK = re.compile(r"https?://\S{1,1990}", re.IGNORECASE)
 _UNTITLED = "Untitled"
+_READ_AS_A_NUMBER = (int, float, str)
 
 _CITATION = re.compile(r"[\[【]\s*(\d{1,4}(?:\s*[,、，;]\s*\d{1,4})*)\s*[\]】]")
 _OWN_TAGS = re.compile(
@@ -215,7 +216,10 @@ def read_context(context: object) -> list[Source]:
 def _read_context(value: object) -> Iterator[Source]:
     if isinstance(value, list):
         for item in in_turns(value):
-            yield from _read_context(item)
+            if not isinstance(item, dict):
+                yield from _read_context(item)
+            elif source := read_source(item):
+                yield source
     elif isinstance(value, dict):
         if source := read_source(value):
             yield source
@@ -229,9 +233,10 @@ def read_source(item: Mapping[str, Any]) -> Source | None:
     Of a knowledge result of Dify's the model reads the content; any other object reaches it whole.
     """
     own = _said(item)
-    values = {**_said(item.get("metadata")), **own}
+    metadata = item.get("metadata")
+    values = {**_said(metadata), **own} if metadata else own
     resource = _read_resource(values)
-    title_name = next((name for name in _TITLE_NAMES if name in values), "")
+    title_name = _title_name(values)
     named = _text(values.get(title_name)) or _UNTITLED
     title = " ".join(named.split())[:MAX_TITLE_LENGTH]
     content = resource.get("content") or ""
@@ -245,6 +250,14 @@ def read_source(item: Mapping[str, Any]) -> Source | None:
     return Source(title, content, resource, _link(values))
 
 
+def _title_name(values: Mapping[str, Any]) -> str:
+    """The first key of a title that an object has; "" for none."""
+    for name in _TITLE_NAMES:
+        if name in values:
+            return name
+    return ""
+
+
 def _said(item: object) -> dict[str, Any]:
     """The fields of an object that hold something."""
     fields = item.items() if isinstance(item, dict) else ()
@@ -254,8 +267,9 @@ def _said(item: object) -> dict[str, Any]:
 def _link(values: Mapping[str, Any]) -> str:
     """The first address on the web, of the object's own or of the document that it is from."""
     for name in _LINK_NAMES:
-        if name in values and isinstance(values[name], str) and _LINK.fullmatch(values[name].strip()):
-            return str(values[name].strip())
+        value = values.get(name)
+        if isinstance(value, str) and _LINK.fullmatch(value.strip()):
+            return value.strip()
     document = values.get("doc_metadata")
     if isinstance(document, dict):
         return _link(document)
@@ -275,16 +289,19 @@ def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
     """Keep values that have a field, in the field's type; an unusable value is left out."""
     resource: dict[str, Any] = {}
     for key, value in values.items():
-        name, kind = _FIELD_OF.get(key, ("", None))
-        if kind is None or (name != key and name in values):
+        field = _FIELD_OF.get(key)
+        if field is None:
+            continue
+        name, kind = field
+        if name != key and name in values:
             continue
         if kind is str:
-            resource[name] = value if isinstance(value, str) else _text(value)
+            resource[name] = _text(value)
         elif kind is dict:
             with contextlib.suppress(ValueError):  # with more levels than a message has around it
                 if isinstance(value, dict) and len(to_json([[[[[[[[value]]]]]]]])) <= _MAX_METADATA_SIZE:
                     resource[name] = value
-        elif isinstance(value, int | float | str):
+        elif isinstance(value, _READ_AS_A_NUMBER):
             with contextlib.suppress(ValueError, OverflowError):
                 if math.isfinite(number := float(value)):
                     resource[name] = kind(number)
@@ -292,8 +309,8 @@ def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    if value is None:
-        return ""
     if isinstance(value, str):
         return value
+    if value is None:
+        return ""
     return json.dumps(value, ensure_ascii=False)

@@ -1,20 +1,26 @@
 """How main.py starts the plugin: an unusable timeout is replaced and named, and never prevents the start."""
 
 import json
+import math
 import os
 import subprocess
 import sys
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 
 import gevent
 import pytest
 from dify_plugin import DifyPluginEnv
+from dify_plugin.core.server.__base.response_writer import ResponseWriter
 from dify_plugin.core.server.stdio.response_writer import StdioResponseWriter
+from dify_plugin.entities.agent import AgentInvokeMessage
+from dify_plugin.entities.invoke_message import InvokeMessage
+from dify_plugin.entities.model.message import AssistantPromptMessage, UserPromptMessage
 
 from devhost.limits import HostLimits
 from internal.node.params import StrategyParams
-from main import TIMEOUTS, settle_log_content, settle_timeouts, write_together
+from main import TIMEOUTS, put_in_one_step, settle_log_content, settle_timeouts, write_together
 from tests.support.wire import model
 
 ROOT = Path(__file__).parent.parent
@@ -99,6 +105,54 @@ def test_lines_that_are_written_together_leave_together_and_in_order(monkeypatch
     StdioResponseWriter().write("c\n")
     gevent.sleep(0.001)
     assert writes == ["a\nb\n", "c\n"]
+
+
+class Lines(ResponseWriter):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, data: str) -> None:
+        self.text += data
+
+    def done(self) -> None:
+        raise NotImplementedError
+
+
+def test_a_line_that_is_written_in_one_step_is_that_of_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = InvokeMessage.RetrieverResourceMessage.RetrieverResource(content="ä", score=math.inf)
+    bodies = [
+        (InvokeMessage.MessageType.TEXT, InvokeMessage.TextMessage(text="ä\n\u2028")),
+        (InvokeMessage.MessageType.BLOB, InvokeMessage.BlobMessage(blob=b"\xff")),
+        (
+            InvokeMessage.MessageType.JSON,
+            InvokeMessage.JsonMessage(json_object={"a": [math.nan, Decimal("1.0"), None]}),
+        ),
+        (
+            InvokeMessage.MessageType.RETRIEVER_RESOURCES,
+            InvokeMessage.RetrieverResourceMessage(retriever_resources=[sources], context=""),
+        ),
+    ]
+    prompt = [UserPromptMessage(content="?"), AssistantPromptMessage(content="", tool_calls=[])]
+
+    def written() -> str:
+        lines = Lines()
+        for kind, body in bodies:
+            message = AgentInvokeMessage.model_validate({"type": kind, "message": body})
+            lines.session_message("s", lines.stream_object(message))
+        lines.session_message("s", lines.stream_invoke_object({"prompt_messages": prompt}))
+        lines.session_message("s", lines.stream_end_object())
+        lines.error(data={"error": "e"})
+        lines.heartbeat()
+        return lines.text
+
+    before = written()
+    for name in ("stream_object", "stream_invoke_object", "put"):
+        monkeypatch.setattr(ResponseWriter, name, getattr(ResponseWriter, name))  # restored after the test
+    put_in_one_step()
+
+    assert written() == before
 
 
 @pytest.mark.e2e

@@ -7,8 +7,10 @@ The SDK reports every failed call as a bare ``Exception(message)``: its text is 
 import json
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +50,9 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         self.kind = _kind(self.reason, error_types, status)
         field = _OPAQUE_FIELD.search(self.reason)
         self.names_opaque_body = field is not None
-        self.misses_thinking = _MISSING_THINKING.search(self.reason) is not None
+        self.misses_thinking = error_words().missing_thinking.search(self.reason) is not None
         """Whether the provider wants thinking back that the request did not have."""
-        self.refuses_long_description = _LONG_DESCRIPTION.search(self.reason) is not None
+        self.refuses_long_description = error_words().long_description.search(self.reason) is not None
         """Whether the provider refuses the description of a tool or of a parameter for its length."""
         if field:
             self.reason = f"{field[0]} was refused"
@@ -60,14 +62,14 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
     @property
     def is_transient(self) -> bool:
         """Whether the same call may succeed a few seconds later."""
-        return self.kind in _TRANSIENT
+        return self.kind in error_words().transient
 
     @property
     def remedy(self) -> str:
         """What the developer can do about a failure of the model, if its text tells."""
         if self.misses_thinking:
             return error_texts.SWITCH_THINKING_OFF
-        if _RESPONSES_ALONE.search(self.reason):
+        if error_words().responses_alone.search(self.reason):
             return error_texts.CHOOSE_RESPONSES
         return ""
 
@@ -268,15 +270,36 @@ def read_wordings(rows: list[dict[str, str]]) -> tuple[Wording, ...]:
 
 
 _FILE = Path(__file__).with_name("error_words.toml")
-_READ = tomllib.loads(_FILE.read_text("utf-8"))
-WORDINGS = read_wordings(_READ["wording"])
-_ERROR_TYPES = {name: FailureKind(kind) for name, kind in _READ["names"].items()}
-_ERROR_TYPE = re.compile("|".join(_ERROR_TYPES))
-_TRANSIENT = frozenset(map(FailureKind, _READ["transient"]))
-_MISSING_THINKING = re.compile(_READ["missing_thinking"], re.IGNORECASE)
-_LONG_DESCRIPTION = re.compile(_READ["long_description"], re.IGNORECASE)
-_RESPONSES_ALONE = re.compile(_READ["responses_alone"], re.IGNORECASE)
-_STATUSES = {int(status): FailureKind(kind) for status, kind in _READ["statuses"].items()}
+
+
+@dataclass(frozen=True)
+class ErrorWords:
+    """What error_words.toml says; the file explains its parts."""
+
+    wordings: tuple[Wording, ...]
+    types: Mapping[str, FailureKind]
+    any_type: re.Pattern[str]
+    statuses: Mapping[int, FailureKind]
+    transient: frozenset[FailureKind]
+    missing_thinking: re.Pattern[str]
+    long_description: re.Pattern[str]
+    responses_alone: re.Pattern[str]
+
+
+@cache
+def error_words() -> ErrorWords:
+    """The file, which is read at the first failure: its patterns take a fiftieth of the start of the process."""
+    read = tomllib.loads(_FILE.read_text("utf-8"))
+    return ErrorWords(
+        wordings=read_wordings(read["wording"]),
+        types={name: FailureKind(kind) for name, kind in read["names"].items()},
+        any_type=re.compile("|".join(read["names"])),
+        statuses={int(status): FailureKind(kind) for status, kind in read["statuses"].items()},
+        transient=frozenset(map(FailureKind, read["transient"])),
+        missing_thinking=re.compile(read["missing_thinking"], re.IGNORECASE),
+        long_description=re.compile(read["long_description"], re.IGNORECASE),
+        responses_alone=re.compile(read["responses_alone"], re.IGNORECASE),
+    )
 
 
 def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKind:
@@ -290,12 +313,14 @@ def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKin
     if len(words) > 2 * _READ_FOR_KIND:
         words = f"{words[:_READ_FOR_KIND]} … {words[-_READ_FOR_KIND:]}"
     words = f"{error_types[0][:100]}: {words}" if error_types else words
-    named = _ERROR_TYPE.search(" ".join(error_types)) or _ERROR_TYPE.search(words)
-    kind = _ERROR_TYPES[named[0]] if named else None
+    known = error_words()
+    named = known.any_type.search(" ".join(error_types)) or known.any_type.search(words)
+    kind = known.types[named[0]] if named else None
     if kind in _COLLECTIVE:
         found = _STATUS.search(words)
         status = int(found[1]) if found else status if kind is None else None
     if kind in _COLLECTIVE and status is not None:
         other = FailureKind.UNAVAILABLE if status >= _SERVER_ERRORS else FailureKind.INVALID_REQUEST
-        kind = _STATUSES.get(status, other)
-    return next((row.kind for row in WORDINGS if kind in row.over and row.is_in(words)), kind or FailureKind.UNKNOWN)
+        kind = known.statuses.get(status, other)
+    told = (row.kind for row in known.wordings if kind in row.over and row.is_in(words))
+    return next(told, kind or FailureKind.UNKNOWN)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 import gevent
 from dify_plugin.core.entities.invocation import InvokeType
 from dify_plugin.core.runtime import BackwardsInvocation, Session
-from dify_plugin.entities.model.llm import LLMModelConfig, LLMResult, LLMResultChunk, LLMResultChunkDelta
+from dify_plugin.entities.model.llm import LLMModelConfig, LLMResultChunk
 from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
     MultiModalPromptMessageContent,
@@ -26,7 +26,6 @@ from gevent.queue import Empty, Queue
 from pydantic import BaseModel, model_validator
 
 from internal.clock import in_turns, let_others_through
-from internal.flow import extract_blocking_tool_calls
 from internal.host.failures import HostFailure
 from internal.text.texts import wellformed, wellformed_json
 
@@ -219,6 +218,21 @@ class _ModelInvocation(LLMInvocation):
         del data_type
         return super()._backwards_invoke(type, _Chunk, data)
 
+    def stream(self, request: ModelRequest) -> Generator[LLMResultChunk, None, None]:
+        """As ``invoke`` of the SDK, which first makes a dictionary of every message: a long prompt costs that twice.
+
+        Always streaming: the SDK's blocking form loses ``opaque_body`` and all but the last tool calls (0.10.2).
+        """
+        data = {
+            **request.config.model_dump(),
+            "prompt_messages": list(request.messages),
+            "tools": list(request.tools) or None,
+            "stop": list(request.stop),
+            "stream": True,
+        }
+        answer: Generator[LLMResultChunk, None, None] = self._backwards_invoke(InvokeType.LLM, LLMResultChunk, data)
+        return answer
+
 
 MAX_PICTURES_READ = 24 * 1024 * 1024
 """Characters of the media of one turn that are read, in base64; a file of the largest size takes 20 MiB."""
@@ -284,21 +298,11 @@ class HostSession:
         """Call the model, and bring all chunks that wait at once; raises what ``batches`` does.
 
         ``left`` tells the seconds left for the next chunk, ``most`` those that a call may take once it answers.
-        Always streaming: the SDK's blocking form loses ``opaque_body`` and all but the last tool calls (0.10.2).
         """
         self._bound_silence(most)
-        answer = _sent_under(request_id, _ModelInvocation(self._session)).invoke(
-            model_config=request.config,
-            prompt_messages=list(request.messages),
-            tools=list(request.tools),
-            stop=list(request.stop),
-            stream=True,
-        )
-        if isinstance(answer, LLMResult):
-            yield [wellformed_chunk(_as_chunk(answer))]
-        else:
-            for batch in batches(with_few_media(answer), left, self._longest_silence):
-                yield [wellformed_chunk(chunk) for chunk in batch]
+        answer = _sent_under(request_id, _ModelInvocation(self._session)).stream(request)
+        for batch in batches(with_few_media(answer), left, self._longest_silence):
+            yield [wellformed_chunk(chunk) for chunk in batch]
 
     def invoke_tool(
         self, tool: HostTool, parameters: Mapping[str, Any], request_id: str, left: Callable[[], float]
@@ -315,8 +319,3 @@ class HostSession:
     def _bound_silence(self, most: float) -> None:
         """Set the SDK's own limit on silence, in whole seconds; it holds for every call that starts afterwards."""
         self._session.max_invocation_timeout = max(1, math.ceil(min(most, self._longest_silence)))
-
-
-def _as_chunk(result: LLMResult) -> LLMResultChunk:
-    message = result.message.model_copy(update={"tool_calls": extract_blocking_tool_calls(result)})
-    return LLMResultChunk(model=result.model, delta=LLMResultChunkDelta(index=0, message=message, usage=result.usage))

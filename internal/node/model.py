@@ -201,6 +201,8 @@ def _changed(message: PromptMessage, text: Callable[[str], str], medium: Callabl
 
     content = message.content or ""
     shown = text(content) if isinstance(content, str) else [changed(part) for part in content]
+    if shown == message.content:  # a copy takes longer than to read the message
+        return message
     return message.model_copy(update={"content": shown})
 
 

@@ -41,10 +41,9 @@ _CAN_GROW = frozenset(
         InvokeMessage.MessageType.LOG,
         InvokeMessage.MessageType.JSON,
         InvokeMessage.MessageType.VARIABLE,
-        InvokeMessage.MessageType.RETRIEVER_RESOURCES,
     }
 )
-"""Messages of values; those of texts and of blobs come in pieces, and addresses are short."""
+"""Messages of values; those of texts, blobs and sources come in pieces, and addresses are short."""
 MAX_AT_ONCE = 100
 """Messages. The daemon passes a run's messages on through a queue of 128 places, and drops messages without an error
 when it is full. With a pause of 10 ms after every 100 none was lost (docs/host-facts.md, "Bursts of messages")."""
@@ -195,10 +194,8 @@ def bounded(messages: Iterable[AgentInvokeMessage]) -> Iterator[AgentInvokeMessa
 def _without_contents(message: AgentInvokeMessage) -> AgentInvokeMessage:
     body = message.message
     said = {"left_out": "too large for one message"}
-    changes: dict[str, object] = {"retriever_resources": []}
+    changes: dict[str, object] = {"data": said, "metadata": None}
     match body:
-        case InvokeMessage.LogMessage():
-            changes = {"data": said, "metadata": None}
         case InvokeMessage.JsonMessage():
             changes = {"json_object": said}
         case InvokeMessage.VariableMessage():

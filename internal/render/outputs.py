@@ -358,18 +358,27 @@ def _source_messages(sources: Sequence[tuple[int, Source]], redactor: Redactor) 
     """The sources as Dify's retriever resources, in messages far below the longest line."""
     waiting = list[_Json]()
     size = 0
-    described = ({"document_name": each.title, **each.resource, "content": each.content} for _, each in sources)
-    for (number, _), fields in in_turns(zip(sources, redactor.values(list(in_turns(described))), strict=True)):
-        short = {name: value[:MAX_SOURCE_LENGTH] if isinstance(value, str) else value for name, value in fields.items()}
-        added = size_on_the_wire(short)
+    for number, source in in_turns(sources):
+        described = _described(source, redactor)
+        added = size_on_the_wire(described)
         if waiting and size + added > MAX_OBJECT_BYTES:
             yield _resources_message(waiting)
             waiting = []
             size = 0
-        waiting.append({**short, "position": number})
+        described["position"] = number
+        waiting.append(described)
         size += added
     if waiting:
         yield _resources_message(waiting)
+
+
+def _described(source: Source, redactor: Redactor) -> _Json:
+    """A source in the fields of Dify's retriever resource, but for its position."""
+    fields: _Json = redactor.values({"document_name": source.title, **source.resource, "content": source.content})
+    for name, value in fields.items():
+        if isinstance(value, str) and len(value) > MAX_SOURCE_LENGTH:
+            fields[name] = value[:MAX_SOURCE_LENGTH]
+    return fields
 
 
 class _Resources(InvokeMessage.RetrieverResourceMessage):

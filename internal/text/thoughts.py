@@ -365,6 +365,8 @@ def without_was_thought(pieces: Iterable[Piece]) -> list[Piece]:
 
 def without_thoughts(text: str, tags: tuple[str, ...] = ()) -> str:
     """The visible text of an earlier answer, without blank lines around thoughts; quoted tags as they were."""
+    if "<" not in text and not tags:
+        return text
     splitter = ThoughtSplitter(tags)
     pieces = without_was_thought([*splitter.feed(text), *splitter.finish(calls_follow=False)])
     visible = _QUOTED.sub("<", "".join(piece.text for piece in pieces if piece.kind is PieceKind.TEXT))

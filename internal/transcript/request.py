@@ -32,6 +32,7 @@ from internal.transcript.steps import (
 )
 from prompt import template
 
+_BEFORE_THE_MODEL = (ToolPromptMessage, UserPromptMessage)
 _SHOWN_ARGUMENTS = 500  # characters of a call's arguments that its result repeats
 
 
@@ -124,7 +125,7 @@ def _turn_between(before: Sequence[PromptMessage], message: PromptMessage) -> li
     Mistral refuses a user's message behind a result, Bedrock a conversation that begins with the model, and strict chat
     templates two messages of one role in a row.
     """
-    is_turn_of_model = any(isinstance(previous, ToolPromptMessage | UserPromptMessage) for previous in before[-1:])
+    is_turn_of_model = bool(before) and isinstance(before[-1], _BEFORE_THE_MODEL)
     if isinstance(message, UserPromptMessage) and is_turn_of_model:
         return [AssistantPromptMessage(content=template.TURN_BETWEEN)]
     if isinstance(message, AssistantPromptMessage) and not is_turn_of_model:
@@ -189,11 +190,15 @@ class _Calls:
             if not keeps_id:
                 fitting = call.model_copy(update={"id": portable_id(call.id, self._seen[call.id])})
             self._waiting.append(fitting)
+        if all(fitting is call for fitting, call in zip(self._waiting, message.tool_calls, strict=True)):
+            return message
         return message.model_copy(update={"tool_calls": list(self._waiting)})
 
     def _fitting_result(self, message: ToolPromptMessage, call: AssistantPromptMessage.ToolCall) -> PromptMessage:
         name = call.function.name
-        shaped = message.model_copy(update={"tool_call_id": call.id})
+        shaped = message
+        if message.tool_call_id != call.id:
+            shaped = message.model_copy(update={"tool_call_id": call.id})
         if call.id != name or self._seen[name] == 1:
             return shaped
         said, notes = split_notes(message.get_text_content())

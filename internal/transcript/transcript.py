@@ -120,15 +120,19 @@ def estimate_tokens(text: str) -> int:
 
 
 def weight_of(message: PromptMessage) -> Weight:
-    parts = message.content if isinstance(message.content, list) else []
-    texts = [part.data for part in parts if isinstance(part, TextPromptMessageContent)]
-    media = len(parts) - len(texts)
-    texts += [message.content] if isinstance(message.content, str) else []
-    texts += [call.function.name + call.function.arguments for call in getattr(message, "tool_calls", ())]
+    tokens = 0
+    bodies = []
+    if isinstance(message.content, str):
+        tokens = estimate_tokens(message.content)
+    for part in message.content if isinstance(message.content, list) else ():
+        tokens += estimate_tokens(part.data) if isinstance(part, TextPromptMessageContent) else _TOKENS_OF_A_MEDIUM
+        bodies.append(part.opaque_body)
+    if isinstance(message, AssistantPromptMessage):
+        for call in message.tool_calls:
+            tokens += estimate_tokens(call.function.name + call.function.arguments)
+        bodies.append(message.opaque_body)
     # As if they were text: a provider counts the reasoning that it unpacks from them.
-    bodies = [getattr(each, "opaque_body", None) for each in (message, *parts)]
-    texts += [to_json(body).decode() for body in bodies if body is not None]
-    tokens = sum(map(estimate_tokens, texts)) + media * _TOKENS_OF_A_MEDIUM
+    tokens += sum(estimate_tokens(to_json(body).decode()) for body in bodies if body is not None)
     return Weight(tokens, len(to_json(message)) + 2 + _TURN_BETWEEN * isinstance(message, UserPromptMessage))
 
 

@@ -62,15 +62,10 @@ def _messages(size: int) -> Iterator[AgentInvokeMessage]:
     row = InvokeMessage.LogMessage(
         id="1", label="ROUND 1", status=InvokeMessage.LogMessage.LogStatus.SUCCESS, data={"text": large}
     )
-    resource = InvokeMessage.RetrieverResourceMessage.RetrieverResource(content=large)
     bodies: list[tuple[InvokeMessage.MessageType, Any]] = [
         (kind.LOG, row),
         (kind.JSON, InvokeMessage.JsonMessage(json_object={"text": large})),
         (kind.VARIABLE, InvokeMessage.VariableMessage(variable_name="state", variable_value=large)),
-        (
-            kind.RETRIEVER_RESOURCES,
-            InvokeMessage.RetrieverResourceMessage(retriever_resources=[resource], context=""),
-        ),
     ]
     return (AgentInvokeMessage(type=each, message=body) for each, body in bodies)
 

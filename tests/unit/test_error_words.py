@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from internal.host.failures import WORDINGS, FailureKind, HostFailure, Wording, read_wordings
+from internal.host.failures import FailureKind, HostFailure, Wording, error_words, read_wordings
 
 _SERVER_ERRORS = 500
 _TOO_MANY = 429
@@ -115,7 +115,7 @@ def test_each_sentence_says_where_and_when_it_was_read() -> None:
     assert [each for each in SENTENCES if not each.source or not re.fullmatch(r"20\d\d-\d\d", each.date)] == []
 
 
-@pytest.mark.parametrize("wording", WORDINGS, ids=lambda wording: wording.words.pattern)
+@pytest.mark.parametrize("wording", error_words().wordings, ids=lambda wording: wording.words.pattern)
 def test_each_wording_says_who_words_it_so_and_where_and_when_that_was_read(wording: Wording) -> None:
     assert wording.provider
     assert wording.source
@@ -124,7 +124,9 @@ def test_each_wording_says_who_words_it_so_and_where_and_when_that_was_read(word
 
 def test_each_wording_of_a_provider_decides_for_a_sentence() -> None:
     heard = [f"{said.code}: {said.message} {said.code}Exception" for said in SENTENCES]
-    unheard = [row.words.pattern for row in WORDINGS if row.provider != "any" and not any(map(row.is_in, heard))]
+    unheard = [
+        row.words.pattern for row in error_words().wordings if row.provider != "any" and not any(map(row.is_in, heard))
+    ]
 
     assert unheard == []
 

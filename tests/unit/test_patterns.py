@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import internal
-from internal.host.failures import WORDINGS
+from internal.host.failures import error_words
 from tests.support.pattern_steps import StepCounter, fragments
 
 LENGTH = 40
@@ -24,6 +24,7 @@ MOST_GROWTH = 2.7
 _FEW = 1_000
 """Steps that no text of this length can make a pause of."""
 _PLAIN = ("a", "1", " ", "\n", "\\", '"', "'", "A", "/", ":", "=", "=/", '\\"', "a ", "; ", "\\n")
+_OF_ERRORS = "error_words.toml"
 _ANCHORED = frozenset({"match", "fullmatch"})
 _SCANNING = frozenset({"search", "sub", "subn", "finditer", "findall", "split"})
 
@@ -36,7 +37,9 @@ def patterns() -> dict[str, re.Pattern[str]]:
         for name, value in vars(importlib.import_module(module.name)).items():
             if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
                 found.setdefault(f"{module.name}.{name}", value)
-    worded = {f"WORDINGS {row.words.pattern}": row.words for row in WORDINGS}
+    known = error_words()
+    of_errors = (*(row.words for row in known.wordings), *vars(known).values())
+    worded = {f"{_OF_ERRORS} {each.pattern}": each for each in of_errors if isinstance(each, re.Pattern)}
     return {name: pattern for pattern, name in {each: name for name, each in (found | worded).items()}.items()}
 
 
@@ -65,7 +68,7 @@ def hostile(pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
 def test_steps_grow_in_proportion_to_the_text(name: str) -> None:
     pattern = patterns()[name]
     counter = StepCounter(pattern)
-    is_anchored = not name.startswith("WORDINGS") and name.rpartition(".")[2] not in scanning()
+    is_anchored = not name.startswith(_OF_ERRORS) and name.rpartition(".")[2] not in scanning()
     for begins, unit in hostile(pattern):
         times = max(_FEWEST_TIMES, LENGTH // len(unit))
         longer = counter.scan(f"{begins}{unit * 2 * times}\x01", is_anchored=is_anchored)
