@@ -93,6 +93,8 @@ def _validate_virtual(tool: Tool, check: Check, arguments: Mapping[str, Any]) ->
 
 def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]]:
     """The value as it is sent, and what is wrong with it."""
+    if parameter.plainly_takes(given):
+        return given, []
     try:
         value, problems = fitted(parameter.check, given, parameter.name, takes_texts=True)
     except Unchecked:  # the tool itself still checks what it is given

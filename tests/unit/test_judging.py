@@ -183,6 +183,18 @@ def test_an_empty_text_for_an_optional_file_means_none() -> None:
 OPTIONS = {"items": {"enum": [{"n": n} for n in range(400)]}}
 
 
+def test_a_value_of_a_plain_type_needs_no_check_by_the_library() -> None:
+    def is_plain(kind: str, value: object, **more: Any) -> bool:  # noqa: ANN401 - any field of a parameter
+        return tool_of(parameter("x", kind, **more)).parameters["x"].plainly_takes(value)
+
+    assert all(is_plain(kind, value) for kind, value in (("string", ""), ("number", 1), ("number", 1.5)))
+    assert is_plain("boolean", value=True, llm_description="Whether.")
+    assert not is_plain("number", value=True)
+    assert not any(is_plain(kind, value) for kind, value in (("boolean", 1), ("string", None), ("object", {})))
+    assert not is_plain("number", 7, max=5)
+    assert not is_plain("string", "a", input_schema={"type": "string", "minLength": 2})
+
+
 def test_an_argument_that_takes_too_long_to_check_is_left_to_the_tool() -> None:
     given = [{"n": 500}] * 1_000
 
