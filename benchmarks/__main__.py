@@ -68,7 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             tables.append(table)
     sys.stdout.write(f"{summary(tables)}\n")
     if options.write:
-        version = official_version(options.cot_agent) if options.cot_agent else ""
+        version = ""
+        if options.cot_agent:
+            version = official_version(options.cot_agent)
         text = README.read_text(encoding="utf-8")
         README.write_text(with_tables(text, tables, datetime.now(UTC), version), encoding="utf-8")
 
