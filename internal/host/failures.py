@@ -288,7 +288,7 @@ class ErrorWords:
 
 @cache
 def error_words() -> ErrorWords:
-    """The file, which is read at the first failure: its patterns take a fiftieth of the start of the process."""
+    """The file, which is read at the first failure, since its patterns take their time."""
     read = tomllib.loads(_FILE.read_text("utf-8"))
     return ErrorWords(
         wordings=read_wordings(read["wording"]),
