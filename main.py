@@ -49,12 +49,17 @@ def settle_timeouts(environment: MutableMapping[str, str], dotenv: Mapping[str, 
         try:
             wanted = round(float(asked or ""))
             seconds = min(max(wanted, timeout.least), timeout.most)
-            problem = f"{wanted} is outside {timeout.least} to {timeout.most}" if seconds != wanted else ""
+            problem = ""
+            if seconds != wanted:
+                problem = f"{wanted} is outside {timeout.least} to {timeout.most}"
         except (ValueError, OverflowError):
             seconds = timeout.default
-            problem = "not a number of seconds" if asked and asked.strip() else ""
+            problem = ""
+            if asked and asked.strip():
+                problem = "not a number of seconds"
         environment[name] = str(seconds)
-        changes += [f"{name}: {problem}; {seconds} is used"] if problem else []
+        if problem:
+            changes += [f"{name}: {problem}; {seconds} is used"]
     return changes
 
 
@@ -71,7 +76,10 @@ def settle_log_content(environment: MutableMapping[str, str], dotenv: Mapping[st
     if asked is None:
         return []
     word = asked.strip().lower()
-    environment["LOG_CONTENT"] = "on" if word in ON else "off"
+    if word in ON:
+        environment["LOG_CONTENT"] = "on"
+    else:
+        environment["LOG_CONTENT"] = "off"
     if word in ON | OFF:
         return []
     return ["LOG_CONTENT: neither on nor off; off is used"]

@@ -1,7 +1,7 @@
 """The function-calling agent, and the start of every run."""
 
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,23 +17,23 @@ from internal.calls.runner import ToolRunner
 from internal.clock import Clock, Deadline, in_turns
 from internal.end import Result, finish, kept_alive
 from internal.errors import InvalidParameters, OurWords, Sentence, reported
-from internal.events import Event, Noted, Tally
+from internal.events import Event, LogNote, RunTotals
 from internal.host.session import HostSession
 from internal.memory.records import found_tools, waiting_files
 from internal.memory.state import decode
-from internal.model.turn import ModelCaller, ModelInUse
+from internal.model.turn import ModelCaller, ModelWithFallback
 from internal.node.model import ModelSelection, file_parts, read_fallback_model
 from internal.node.params import CallForm, ExtraOutput, StrategyParams, node_secrets
 from internal.node.skills import Skills
 from internal.node.tool_search import ToolSearch
-from internal.node.tools import build_toolbox, name_files
+from internal.node.tools import Toolbox, build_toolbox, name_files
 from internal.node.virtual_tools import RESERVED_NAMES, answer_tool
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction, read_policy
 from internal.render.log import LogContent
 from internal.render.messages import bounded, paced, render
-from internal.review import SecondLook
+from internal.review import AnswerReview
 from internal.run import Dialogue, Run
-from internal.sources import Bibliography, context_block, read_context
+from internal.sources import NumberedSources, context_block, read_context
 from internal.text.language import language_of
 from internal.text.secrets import KnownSecrets
 from internal.transcript.kept_results import KeptResults
@@ -50,9 +50,9 @@ type Strategy[P: StrategyParams] = Callable[[Run[P]], Generator[Event, None, Res
 def function_calling(run: Run[StrategyParams]) -> Generator[Event, None, Result]:
     """One transcript, one loop."""
     loop = run.first_loop(run.answering(run.toolbox))
-    second_look = SecondLook(run)
-    ending = yield from kept_alive(run, second_look.answer(loop))
-    return Result(ending, loop.rounds.transcript.steps, variables=second_look.variables)
+    answer_review = AnswerReview(run)
+    ending = yield from kept_alive(run, answer_review.answer(loop))
+    return Result(ending, loop.rounds.transcript.steps, variables=answer_review.variables)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _run[P: StrategyParams](
     parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock, log_content: LogContent
 ) -> Generator[AgentInvokeMessage, None, None]:
     run = built(parameters, session, blueprint, clock)
-    events = run.tally.watch(_events(run, blueprint.execute))
+    events = run.totals.watch(_events(run, blueprint.execute))
     known = replace(log_content, tools=run.answering(run.toolbox).tools)
     messages = render(
         events,
@@ -124,6 +124,26 @@ def writes_calls(model: ModelSelection, form: CallForm, *, is_asked: bool) -> bo
     return True
 
 
+def _on_results(policy: str, skills: Skills, toolbox: Toolbox) -> str:
+    """The default policy for results, with what skills and references add to it."""
+    lines = [policy]
+    if skills.by_name:
+        lines.append(template.SKILLS_ARE_INSTRUCTIONS)
+    if toolbox.takes_results:
+        lines.append(template.REFERENCES_POLICY)
+    return "\n".join(lines)
+
+
+def _notes_on_tools(toolbox: Toolbox, model: ModelSelection, *, offers_tools: bool) -> Iterator[OurWords]:
+    if toolbox.held_back:
+        count = len(toolbox.tools)
+        offered = len(toolbox.prompt_tools)
+        yield OurWords(f"tools: of {count}, prompts offer {offered} at first; find_tools finds the others")
+    if model.stop and offers_tools:
+        # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
+        yield OurWords("model: the completion parameter 'stop' is dropped, since it would discard tool calls")
+
+
 def built[P: StrategyParams](
     parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock
 ) -> Run[P]:
@@ -134,10 +154,13 @@ def built[P: StrategyParams](
     of_the_node = node_secrets(params.tools)
     params = params.redacted(of_the_node)
     secrets = KnownSecrets(of_the_node)
-    state = state.redacted(of_the_node) if state else None
+    if state:
+        state = state.redacted(of_the_node)
     model = params.model
-    in_use = ModelInUse(model.config, read_fallback_model(params.fallback_model), model.defaults)
-    submit = refusing_secrets(answer_tool(params.answer_schema), secrets) if params.answer_schema.strip() else None
+    in_use = ModelWithFallback(model.config, read_fallback_model(params.fallback_model), model.defaults)
+    submit = None
+    if params.answer_schema.strip():
+        submit = refusing_secrets(answer_tool(params.answer_schema), secrets)
     toolbox = build_toolbox(
         params.tools,
         allowed=params.allowed_tools,
@@ -155,28 +178,20 @@ def built[P: StrategyParams](
     noted: list[Sentence] = [*dialogue.notes, *params.notes]
     policy = read_policy(params.prompt_policy_overrides, blueprint.policy, noted.append)
     if policy.tool_results_policy == blueprint.policy.tool_results_policy:
-        added = (
-            template.SKILLS_ARE_INSTRUCTIONS if skills.by_name else "",
-            template.REFERENCES_POLICY if toolbox.takes_results else "",
-        )
-        policy = replace(policy, tool_results_policy="\n".join(filter(None, (policy.tool_results_policy, *added))))
+        policy = replace(policy, tool_results_policy=_on_results(policy.tool_results_policy, skills, toolbox))
     noted += toolbox.notes
-    if toolbox.held_back:
-        count = len(toolbox.tools)
-        offered = len(toolbox.prompt_tools)
-        noted.append(OurWords(f"tools: of {count}, prompts offer {offered} at first; find_tools finds the others"))
-    if model.stop and offers_tools:
-        # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
-        noted.append(OurWords("model: the completion parameter 'stop' is dropped, since it would discard tool calls"))
-    bibliography = Bibliography(state.last_source if state else 0)
-    bibliography.add(read_context(params.context) if dialogue.has_question else ())
+    noted += _notes_on_tools(toolbox, model, offers_tools=offers_tools)
+    numbered_sources = NumberedSources(state.last_source if state else 0)
+    numbered_sources.add(read_context(params.context) if dialogue.has_question else ())
     left = Deadline(clock, started + params.maximum_seconds).left()
     files, of_files = file_parts(params.files if dialogue.has_question else (), model, left)
-    said = dialogue.said(params, context_block(bibliography.entries()))
+    said = dialogue.said(params, context_block(numbered_sources.entries()))
     host = HostSession(session)
     budget = Budget(params.maximum_total_tokens, params.maximum_tool_calls)
     slots = BoundedSemaphore(params.parallel_tool_calls)
-    stop = () if offers_tools else model.stop
+    stop = model.stop
+    if offers_tools:
+        stop = ()
     settings = [in_use.first, in_use.fallback, stop]
     window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens, len(to_json(settings)))
     known = skills.known(window.prompt_tokens * _SKILLS_SHARE, estimate_tokens)
@@ -212,9 +227,9 @@ def built[P: StrategyParams](
             calls_in_text=calls_in_text,
         ),
         budget=budget,
-        bibliography=bibliography,
+        numbered_sources=numbered_sources,
         approvals=Approvals(secrets, state.last_call if state else 0),
-        tally=Tally(keeps_thoughts=ExtraOutput.THOUGHTS in params.extra_outputs),
+        totals=RunTotals(keeps_thoughts=ExtraOutput.THOUGHTS in params.extra_outputs),
         kept_results=KeptResults(given=state.last_result if state else 0),
-        notes=(*map(Noted, noted), *(Noted(note, is_row=True) for note in of_files)),
+        notes=(*map(LogNote, noted), *(LogNote(note, is_row=True) for note in of_files)),
     )

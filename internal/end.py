@@ -7,11 +7,11 @@ from typing import Any
 
 from internal.call import WaitingCall
 from internal.errors import AgentError, OurWords, Quoting, StopReason, log_defect
-from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, ShownTogether
+from internal.events import AnswerBreak, AnswerText, Event, LogNote, RunFinished, RunSummary, ShownBatch
 from internal.json_values import read_exactly
 from internal.loop import Finish
 from internal.memory.approval import approval_question, how_to_answer, said_besides
-from internal.memory.records import AnswerRecord, PlanRecord, State, recorded_sources, recorded_tools
+from internal.memory.records import AnswerRecord, PlanRecord, SourceRecord, State, recorded_sources, recorded_tools
 from internal.node.params import StrategyParams
 from internal.node.virtual_tools import StructuredOutput
 from internal.run import Run
@@ -58,41 +58,39 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
     variables = dict(result.variables)
     if run.params.answer_tools:
         variables = {"answer_tool": ", ".join(_tools(ending)) or None, **variables}
-    pending = run.approvals.pending
-    if pending:  # not those of a subtask that was given up
-        left_open = State(strategy="", entries=tuple(records_of(result.steps)), plan=result.plan)
-        waiting = {call.id for call in left_open.waiting}
-        pending = [call for call in pending if call.id in waiting]
-    question = approval_question(pending, words) if pending else ""
+    pending = _pending(run, result)
+    question = ""
+    if pending:
+        question = approval_question(pending, words)
     if run.params.approval_required:
         asked = [read_exactly(json.dumps(call.as_variable())) for call in pending]
         variables = {"pending_calls": asked, "approval_question": question, **variables}
     unsaid = _unsaid(run, ending, pending, question)
     answer = unsaid or ending.text
     if unsaid:
-        yield ShownTogether((AnswerBreak(), AnswerText(unsaid)))
+        yield ShownBatch((AnswerBreak(), AnswerText(unsaid)))
     elif ending.cut and answer and run.submit is None:
-        closing = f"\n{fence}" if (fence := open_fence(answer)) else ""
-        cut = user_texts.CUT_SHORT[ending.cut.value][language_of(words)]
-        yield ShownTogether((AnswerText(closing), AnswerBreak(), AnswerText(cut)))
+        yield _said_of_the_cut(answer, user_texts.CUT_SHORT[ending.cut.value][language_of(words)])
     structured = None
     if run.submit or run.params.answer_tools:
         structured = StructuredOutput.of(ending.submitted, run.submit.check if run.submit else None)
         if structured.note:
-            yield Noted(structured.note)
+            yield LogNote(structured.note)
     if note := run.budget.estimate_note():
-        yield Noted(note)
+        yield LogNote(note)
     yield from _notes_on_calls(run, ending)
     is_of_model = run.submit is None and not ending.tool_answers
     lists_sources = run.params.show_sources and is_of_model and answer == ending.text
-    earlier = run.dialogue.state.sources if run.dialogue.state else ()
+    earlier: Sequence[SourceRecord] = ()
+    if run.dialogue.state:
+        earlier = run.dialogue.state.sources
     yield RunFinished(
         RunSummary(
             stop_reason=ending.reason,
-            rounds=result.rounds_before + run.tally.rounds,
+            rounds=result.rounds_before + run.totals.rounds,
             answer=answer,
-            tally=run.tally,
-            sources=run.bibliography.entries(),
+            totals=run.totals,
+            sources=run.numbered_sources.entries(),
             earlier_sources=tuple(
                 (each.number, Source(each.title, "", {"document_id": each.document_id})) for each in earlier
             ),
@@ -107,12 +105,30 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
     )
 
 
-def _notes_on_calls[P: StrategyParams](run: Run[P], ending: Finish) -> Iterator[Noted]:
+def _pending[P: StrategyParams](run: Run[P], result: Result) -> Sequence[WaitingCall]:
+    """The calls that wait for approval, without those of a subtask that was given up."""
+    pending = run.approvals.pending
+    if not pending:
+        return pending
+    left_open = State(strategy="", entries=tuple(records_of(result.steps)), plan=result.plan)
+    waiting = {call.id for call in left_open.waiting}
+    return [call for call in pending if call.id in waiting]
+
+
+def _said_of_the_cut(answer: str, sentence: str) -> ShownBatch:
+    """The end of an answer that was cut: its open code block is closed, and a sentence says why it stops."""
+    closing = ""
+    if fence := open_fence(answer):
+        closing = f"\n{fence}"
+    return ShownBatch((AnswerText(closing), AnswerBreak(), AnswerText(sentence)))
+
+
+def _notes_on_calls[P: StrategyParams](run: Run[P], ending: Finish) -> Iterator[LogNote]:
     """What to set where the model's calls do not come as calls."""
     if ending.reason is StopReason.EMPTY and run.toolbox.tools and not run.models.calls_in_text:
-        yield Noted(_NO_TOOLS_PASSED_ON)
+        yield LogNote(_NO_TOOLS_PASSED_ON)
     if run.models.models.writes_calls:
-        yield Noted(_CALLS_NOT_PARSED)
+        yield LogNote(_CALLS_NOT_PARSED)
 
 
 def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State:
@@ -121,15 +137,18 @@ def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State
     kept = answer
     if ending.tool_answers:  # the next runs read a tool's answer as they read its result; a model's is short
         kept = cut_to_size(answer, run.params.tool_result_limit, note=template.CHARACTERS_NOT_KEPT.format)
-    last = () if ending.reason is StopReason.APPROVAL_REQUIRED else (AnswerRecord(text=kept),)
+    if ending.reason is StopReason.APPROVAL_REQUIRED:
+        last: tuple[AnswerRecord, ...] = ()
+    else:
+        last = (AnswerRecord(text=kept),)
     return State(
         strategy=run.dialogue.strategy,
         entries=(*run.models.summaries.applied(records_of(result.steps)), *last),
         plan=result.plan,
         skills=tuple(run.tools.skills.read),
         found=recorded_tools(run.tools.search.found.values()),
-        sources=recorded_sources(run.dialogue.state, run.bibliography.entries()),
-        last_source=run.bibliography.last,
+        sources=recorded_sources(run.dialogue.state, run.numbered_sources.entries()),
+        last_source=run.numbered_sources.last,
         last_call=run.approvals.asked,
         last_result=run.kept_results.given,
     )
@@ -145,7 +164,7 @@ def _unsaid[P: StrategyParams](run: Run[P], ending: Finish, pending: Sequence[Wa
         return joined(question, how_to_answer(pending, run.dialogue.words), said_besides(ending.text))
     if not ending.text and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
         return user_texts.NO_ANSWER[ending.reason.value][language]
-    if ending.tool_answers and not ending.text and not run.tally.files:
+    if ending.tool_answers and not ending.text and not run.totals.files:
         names = user_texts.NAME_SEPARATOR[language].join(_tools(ending))
         return user_texts.TOOL_SAID_NOTHING[language].format(tools=names)
     if ending.tool_answers or run.submit or ending.reason is StopReason.MODEL_FAILED:
@@ -175,8 +194,8 @@ def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Fini
             raise
         log_defect(defect)
         failure = detail = f"internal error: {type(defect).__name__}"
-    yield Noted(Quoting(f"the run ends here, without an error, so that its state is kept: {detail}"))
-    of_earlier_run = [call for answered in run.tally.tool_rounds if answered.round == 0 for call in answered.calls]
+    yield LogNote(Quoting(f"the run ends here, without an error, so that its state is kept: {detail}"))
+    of_earlier_run = [call for answered in run.totals.tool_rounds if answered.round == 0 for call in answered.calls]
     language = language_of(run.dialogue.words)
     names = [f"{each.call.name}: {user_texts.CALL_STATUS[language][each.status.value]}" for each in of_earlier_run]
     sentence = user_texts.MODEL_FAILED_AFTERWARDS[language].format(

@@ -96,7 +96,9 @@ class ModelCallFailed(AgentError):  # noqa: N818 - as above
         named = f"model {model.model} ({model.provider.rpartition('/')[2]})"
         said = failure.said_plainly() or error_texts.SEE_THE_LOG
         sentence = error_texts.MODEL_FAILED[failure.kind].format(model=named, said=said)
-        advice = f" ({failure.remedy})" if failure.remedy else ""
+        advice = ""
+        if failure.remedy:
+            advice = f" ({failure.remedy})"
         return cls(f"{sentence}.{advice}", failure.kind, f"{failure.kind}: {failure.reason}{advice}")
 
     def then(self, later: "ModelCallFailed") -> "ModelCallFailed":
@@ -155,5 +157,6 @@ def log_defect(defect: BaseException) -> None:
     seen = [defect]
     for each in seen:
         lines += [f"{type(each).__name__} at", *traceback.format_tb(each.__traceback__)]
-        seen += [cause] if (cause := each.__cause__ or each.__context__) else []
+        if cause := each.__cause__ or each.__context__:
+            seen += [cause]
     _LOGGER.error("internal error: %s", "\n".join(lines)[:_MAX_TRACEBACK_LENGTH])

@@ -45,7 +45,7 @@ type UserFile = HostedFile | ExternalImage | FileBytes
 
 
 @dataclass(frozen=True)
-class Noted:
+class LogNote:
     """A note for people who read the log: something was clamped, left out, trimmed or retried."""
 
     text: Sentence
@@ -122,7 +122,7 @@ class ThoughtText:
 
 
 @dataclass(frozen=True)
-class Remark:
+class AgentThought:
     """A thought of our own, with which the next one begins: what a round did without a word, or a subtask found."""
 
     text: str
@@ -132,7 +132,7 @@ type Shown = AnswerText | AnswerBreak | ThoughtText
 
 
 @dataclass(frozen=True)
-class ShownTogether:
+class ShownBatch:
     """What is there to be seen at once; it is written as one text."""
 
     parts: tuple[Shown, ...]
@@ -178,7 +178,7 @@ class Thought:
 
 
 @dataclass
-class Tally:
+class RunTotals:
     """What a run has cost and done so far, read from its events, so that a loop that is given up still counts."""
 
     keeps_thoughts: bool = False
@@ -215,7 +215,7 @@ class RunSummary:
     stop_reason: StopReason
     rounds: int
     answer: str
-    tally: Tally
+    totals: RunTotals
     sources: tuple[tuple[int, Source], ...] = ()
     earlier_sources: tuple[tuple[int, Source], ...] = ()
     """Of earlier runs, without their content."""
@@ -237,8 +237,8 @@ class RunFinished:
     summary: RunSummary
 
 
-type LogEvent = Noted | SpanStarted | SpanFinished | ModelStarted | ModelFinished | ToolStarted | ToolFinished
-type Event = LogEvent | Shown | ShownTogether | Remark | CallsAnswered | FileForwarded | RunFinished
+type LogEvent = LogNote | SpanStarted | SpanFinished | ModelStarted | ModelFinished | ToolStarted | ToolFinished
+type Event = LogEvent | Shown | ShownBatch | AgentThought | CallsAnswered | FileForwarded | RunFinished
 
 
 def in_row[T](

@@ -1,7 +1,7 @@
 """The agent's loop: ask, read, answer every call, append, decide; and what counts as its answer."""
 
 import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +11,7 @@ from internal.calls.judging import ArgumentsInvalid, hands_over, validate_argume
 from internal.calls.runner import ToolRounds
 from internal.clock import TOOL_PHASE_SHARE, Deadline
 from internal.errors import OurWords, Quoting, StopReason
-from internal.events import AnswerBreak, AnswerText, Event, Noted, Remark, SpanStarted, in_row
+from internal.events import AgentThought, AnswerBreak, AnswerText, Event, LogNote, SpanStarted, in_row
 from internal.model.display import DisplayRule
 from internal.model.reading import ModelTurn, TurnSpan
 from internal.model.turn import ModelCaller, TimeIsUp
@@ -123,7 +123,8 @@ class Answer:
             return template.SUBMIT_ANSWER_REMINDER
         reason = closing or StopReason.ANSWERED
         if turn.cut:
-            reason = reason if closing and turn.cut is StopReason.TIME_LIMIT else turn.cut
+            if not (closing and turn.cut is StopReason.TIME_LIMIT):
+                reason = turn.cut
         elif turn.is_empty:
             reason = StopReason.EMPTY
         return Finish(reason, turn.text, cut=turn.cut)
@@ -216,7 +217,9 @@ class AgentLoop:
         self._is_draft = is_draft
         before = self.before
         self.before = None
-        tool_answers = (yield from before) if before else ()
+        tool_answers: Sequence[ToolOutcome] = ()
+        if before:
+            tool_answers = yield from before
         if finish := (yield from self._take(tool_answers, self.part.parent)):
             return finish
         has_rounds = self.maximum_iterations > 0
@@ -252,13 +255,17 @@ class AgentLoop:
             self.asked += 1
             name = f"round{self.asked}"
             label = f"ROUND {self.asked}"
-            note = self.models.budget.note(transcript) if self.runs_tools else None
+            note = None
+            if self.runs_tools:
+                note = self.models.budget.note(transcript)
         else:
             self._closings += 1
             name = f"closing{self._closings if self._closings > 1 else ''}"
             label = "CLOSING ANSWER"
             if self._closings == 1:
-                note = template.CLOSING_NOTE if self.answer.is_text else template.CLOSING_NOTE_FOR_SUBMISSION
+                note = template.CLOSING_NOTE_FOR_SUBMISSION
+                if self.answer.is_text:
+                    note = template.CLOSING_NOTE
         if note:
             transcript.append(AgentNote(note))
         span = self._span(name, is_closing=closing is not None)
@@ -268,11 +275,11 @@ class AgentLoop:
     def _turn(self, span: TurnSpan, closing: StopReason | None) -> Generator[Event, None, NextStep]:
         """Ask, answer the calls, decide."""
         turn = yield from self.models.take_turn(self.rounds.transcript, span)
-        if isinstance(turn, TimeIsUp):
-            self._first_words = turn.words or self._first_words
-            step = Finish(closing) if closing else self._within_budget(ClosingAnswer(StopReason.TIME_LIMIT))
-        else:
+        step: NextStep
+        if isinstance(turn, ModelTurn):
             step = yield from self._after_turn(turn, span, closing)
+        else:
+            step = self._after_time(turn, closing)
         has_files = isinstance(turn, ModelTurn) and turn.has_files
         if closing and isinstance(step, Finish) and not step.text and not has_files and self._first_words:
             if self.answer.is_text and self.part.is_seen:
@@ -281,42 +288,73 @@ class AgentLoop:
             return Finish(closing, self._first_words, cut=StopReason.TIME_LIMIT)
         return step
 
+    def _after_time(self, late: TimeIsUp, closing: StopReason | None) -> NextStep:
+        """Remember the words that came before the time limit, and decide."""
+        self._first_words = late.words or self._first_words
+        if closing:
+            return Finish(closing)
+        return self._within_budget(ClosingAnswer(StopReason.TIME_LIMIT))
+
     def _after_turn(
         self, turn: ModelTurn, span: TurnSpan, closing: StopReason | None
     ) -> Generator[Event, None, NextStep]:
-        """Answer every call of the turn, append both, and decide."""
-        transcript = self.rounds.transcript
-        toolbox = self.models.toolbox
+        """Append the turn and what answers it, and decide."""
         if turn.cut is StopReason.SIZE_LIMIT and not closing and not (turn.text and self.answer.is_text):
             yield from self.rounds.refuse(turn, span)
             return self._within_budget(ClosingAnswer(turn.cut))
         if turn.cut or not turn.calls or (closing and self.answer.is_text):
-            if not turn.calls and not turn.cut:
-                transcript.append(AssistantText(turn.content, turn.opaque_body))
-            verdict = self.answer.after_text(turn, closing)
-            yield from self.rounds.refuse(turn, span)
-            if isinstance(verdict, Finish):
-                self.models.models.writes_calls |= verdict.reason is StopReason.UNPARSED_CALL
-                return verdict
-            transcript.append(AgentNote(verdict))
-            if closing:
-                return ClosingAnswer(closing)
-            return self._within_budget(AnotherRound())
-        deadline = self.end if closing else self.tool_deadline
-        judged = self.rounds.judge(turn, toolbox, deadline)
+            return (yield from self._after_text(turn, span, closing))
+        return (yield from self._after_calls(turn, span, closing))
+
+    def _after_text(
+        self, turn: ModelTurn, span: TurnSpan, closing: StopReason | None
+    ) -> Generator[Event, None, NextStep]:
+        """Take the text of a turn as the answer, or tell the model why it is not taken. No call of the turn runs."""
+        transcript = self.rounds.transcript
+        if not turn.calls and not turn.cut:
+            transcript.append(AssistantText(turn.content, turn.opaque_body))
+        verdict = self.answer.after_text(turn, closing)
+        yield from self.rounds.refuse(turn, span)
+        if isinstance(verdict, Finish):
+            self.models.models.writes_calls |= verdict.reason is StopReason.UNPARSED_CALL
+            return verdict
+        transcript.append(AgentNote(verdict))
+        if closing:
+            return ClosingAnswer(closing)
+        return self._within_budget(AnotherRound())
+
+    def _after_calls(
+        self, turn: ModelTurn, span: TurnSpan, closing: StopReason | None
+    ) -> Generator[Event, None, NextStep]:
+        """Judge every call of a turn, run those that may run, and append their results."""
+        deadline = self.tool_deadline
+        if closing:
+            deadline = self.end
+        judged = self.rounds.judge(turn, self.models.toolbox, deadline)
         if closing is None:
-            judged = self.rounds.approvals.hold(judged, toolbox, self.part.subtask)
-        finish = None if waits(judged) else self.answer.after_calls(turn, judged, closing)
-        if closing is None and self.show_thoughts and not turn.has_shown:
-            used = (each.tool.name for each in judged if each.tool and each.tool.runs)
-            if line := tools_line(used, self.words):  # of a round in which the model says nothing
-                yield Remark(line)
-        allowed = without_tools(judged) if closing or finish else judged
-        tool_answers = yield from self.rounds.run(turn, allowed, span, deadline)
+            judged = self.rounds.approvals.hold(judged, self.models.toolbox, self.part.subtask)
+            yield from self._name_tools(turn, judged)
         if waits(judged):
+            yield from self.rounds.run(turn, judged, span, deadline)
             return Finish(StopReason.APPROVAL_REQUIRED, turn.held_back)
+        finish = self.answer.after_calls(turn, judged, closing)
+        allowed = judged
+        if closing or finish:
+            allowed = without_tools(judged)
+        tool_answers = yield from self.rounds.run(turn, allowed, span, deadline)
         finish = finish or (yield from self._take(tool_answers, span.round_key))
-        return finish or (ClosingAnswer(closing) if closing else self._within_budget(self._after_tools(judged)))
+        if finish:
+            return finish
+        if closing:
+            return ClosingAnswer(closing)
+        return self._within_budget(self._after_tools(judged))
+
+    def _name_tools(self, turn: ModelTurn, judged: Sequence[JudgedCall]) -> Iterator[Event]:
+        """Say which tools run in a round in which the model says nothing, where thoughts are shown."""
+        if self.show_thoughts and not turn.has_shown:
+            used = (each.tool.name for each in judged if each.tool and each.tool.runs)
+            if line := tools_line(used, self.words):
+                yield AgentThought(line)
 
     def _take(self, tool_answers: Sequence[ToolOutcome], row: str | None) -> Generator[Event, None, Finish | None]:
         """The end by the outcomes of answer tools, if there are any. Where they do not fit, the model reads why."""
@@ -325,9 +363,9 @@ class AgentLoop:
         verdict = self.answer.after_tools(tool_answers)
         if isinstance(verdict, Finish):
             for each in tool_answers:
-                yield Noted(OurWords("its result is the answer, since answer_tools names it").of(each.call.name), row)
+                yield LogNote(OurWords("its result is the answer, since answer_tools names it").of(each.call.name), row)
             return verdict
-        yield Noted(Quoting(verdict), row)
+        yield LogNote(Quoting(verdict), row)
         self.rounds.transcript.append(AgentNote(verdict))
         return None
 
@@ -343,7 +381,9 @@ class AgentLoop:
 
     def _within_budget(self, step: NextStep) -> NextStep:
         """This step of the tool phase, or what ends it when the run's budget is reached."""
-        reason = self.models.budget.reached() if self.runs_tools else None
+        reason = None
+        if self.runs_tools:
+            reason = self.models.budget.reached()
         if reason is None:
             return step
         if self.part.subtask:
@@ -352,7 +392,9 @@ class AgentLoop:
 
     def _span(self, name: str, *, is_closing: bool) -> TurnSpan:
         """The place of the next turn in the log, on the screen and in time."""
-        key = f"{self.part.parent}.{name}" if self.part.parent else name
+        key = name
+        if self.part.parent:
+            key = f"{self.part.parent}.{name}"
         last_step = self.maximum_iterations + 1
         rule = DisplayRule(
             self.show_thoughts,
@@ -379,5 +421,7 @@ def tools_line(tools: Iterable[str], words: str) -> str:
     if not names:
         return ""
     listed = user_texts.NAME_SEPARATOR[language].join(names[:_MAX_NAMES])
-    sentences = user_texts.TOOLS_USED if len(names) <= _MAX_NAMES else user_texts.MORE_TOOLS_USED
+    sentences = user_texts.MORE_TOOLS_USED
+    if len(names) <= _MAX_NAMES:
+        sentences = user_texts.TOOLS_USED
     return sentences[language].format(tools=listed, more=len(names) - _MAX_NAMES)

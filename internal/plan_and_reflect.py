@@ -16,11 +16,11 @@ from internal.calls.runner import Post, drain, run_side_by_side
 from internal.end import Result, kept_alive
 from internal.errors import AgentError, ModelCallFailed, OurWords, StopReason, log_defect
 from internal.events import (
+    AgentThought,
     AnswerBreak,
     AnswerText,
     Event,
-    Noted,
-    Remark,
+    LogNote,
     SpanFinished,
     SpanStarted,
     ThoughtText,
@@ -44,7 +44,7 @@ from internal.node.params import ExtraOutput, Limits, StrategyParams
 from internal.node.tools import Toolbox
 from internal.node.virtual_tools import plan_tool, reflection_tool
 from internal.policy import PolicyTexts
-from internal.review import Reply, SecondLook, ask_for_call, judge
+from internal.review import AnswerReview, Reply, ask_for_call, judge
 from internal.run import Run
 from internal.sources import escaped
 from internal.text.language import language_of
@@ -94,7 +94,7 @@ def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
     outcomes = yield from _work_side_by_side(run, workers)
     records = [outcome.record for outcome in outcomes]
     limits = [reason for reason in _LIMITS if any(outcome.limit is reason for outcome in outcomes)]
-    second_look = SecondLook(run, is_due=not limits)
+    answer_review = AnswerReview(run, is_due=not limits)
     question = run.task
     plan = None
     if any(record.entries for record in records):  # calls wait
@@ -102,7 +102,7 @@ def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
         plan = PlanRecord(subtasks=tuple(records))
     else:
         question = question.model_copy(update={"findings": tuple(outcome.finding for outcome in outcomes)})
-        answer = in_row(SpanStarted("answer", "ANSWER"), answer_from_findings(run, outcomes, second_look), run.clock)
+        answer = in_row(SpanStarted("answer", "ANSWER"), answer_from_findings(run, outcomes, answer_review), run.clock)
         ending = yield from kept_alive(run, answer)
     if limits and ending.reason is StopReason.ANSWERED:
         ending = replace(ending, reason=limits[0])
@@ -115,7 +115,7 @@ def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
         [*run.dialogue.earlier, UserInput(question)],
         rounds_before=sum(subtask.rounds for subtask in subtasks),
         plan=plan,
-        variables={"plan": [record.name for record in records], "subtasks": shown, **second_look.variables},
+        variables={"plan": [record.name for record in records], "subtasks": shown, **answer_review.variables},
         decisions={
             "subtasks": len(records),
             "subtasks_completed": sum(record.completed for record in records),
@@ -147,7 +147,7 @@ def make_plan(run: PlanRun) -> Generator[Event, None, list[SubtaskRecord]]:
     named = (reply or {}).get("subtasks", [])
     names = list(dict.fromkeys(" ".join(name.split()) for name in named if name.strip()))
     if not names:
-        yield Noted(OurWords("the model gave no plan; the question is worked on as one subtask"), "plan")
+        yield LogNote(OurWords("the model gave no plan; the question is worked on as one subtask"), "plan")
         names = [task]
     if run.params.emit_intermediate_thoughts and len(names) > 1:
         numbered = (f"{number}. {name}" for number, name in enumerate(names, start=1))
@@ -173,13 +173,17 @@ class SubtaskOutcome:
     @property
     def shown(self) -> dict[str, object]:
         """What log and variables say of it."""
-        answer = template.WAITS_FOR_APPROVAL if self.record.entries else self.record.answer
+        answer = self.record.answer
+        if self.record.entries:
+            answer = template.WAITS_FOR_APPROVAL
         return {"answer": answer, "completed": self.record.completed, "attempts": self.record.attempts}
 
     @property
     def finding(self) -> FindingRecord:
         """What the final answer is written from, and what later runs have of it: unread results included, cut short."""
-        unread = f"\n\n{unread_results(self.unread)}" if self.unread else ""
+        unread = ""
+        if self.unread:
+            unread = f"\n\n{unread_results(self.unread)}"
         answer = f"{self.record.answer}{unread}"
         return FindingRecord(subtask=self.record.name, answer=answer, completed=self.record.completed)
 
@@ -203,7 +207,7 @@ def _work_side_by_side(
             f"**{number}. {outcome.record.name}**\n\n{outcome.shown['answer']}"
             for number, outcome in enumerate(found, start=1)
         )
-        yield Remark("\n\n".join([user_texts.FINDINGS_HEADING[language_of(run.dialogue.words)], *answers]))
+        yield AgentThought("\n\n".join([user_texts.FINDINGS_HEADING[language_of(run.dialogue.words)], *answers]))
     return found
 
 
@@ -289,7 +293,9 @@ class SubtaskWorker:
         outcome: SubtaskOutcome | None = None
         waiting = self.waiting
         while outcome is None:
-            since = self._opened if waiting else self._transcript.length
+            since = self._transcript.length
+            if waiting:
+                since = self._opened
             if reached := self.run.budget.reached():
                 results = self._transcript.results_since(since)
                 return self._incomplete(template.SUBTASK_STOPPED, reached, results)
@@ -381,7 +387,9 @@ class SubtaskWorker:
 
     def _keep(self, ending: Finish) -> None:
         """Remember the answer in place of the one before; one that a limit cut short is added to it."""
-        before = f"{self._nearest}\n\n" if self._nearest and ending.reason in _LIMITS else ""
+        before = ""
+        if self._nearest and ending.reason in _LIMITS:
+            before = f"{self._nearest}\n\n"
         if ending.text:
             self._nearest = f"{before}{ending.text}"
 
@@ -391,7 +399,9 @@ class SubtaskWorker:
 
     def _incomplete(self, sentence: str, limit: StopReason | None, results: Sequence[str] = ()) -> SubtaskOutcome:
         """The outcome without an accepted answer; it quotes the best attempt. Refusals are not results."""
-        nearest = template.NEAREST.format(answer=self._nearest) if self._nearest else ""
+        nearest = ""
+        if self._nearest:
+            nearest = template.NEAREST.format(answer=self._nearest)
         left_out = {template.ELIDED_TOOL_RESULT, *self.run.budget.refusals.values()}
         unread = tuple(result for result in results if result not in left_out)
         return SubtaskOutcome(self._record(f"{sentence}{nearest}"), limit, unread)
@@ -408,7 +418,7 @@ def _gist(advice: str) -> str:
 
 
 def answer_from_findings(
-    run: PlanRun, outcomes: Sequence[SubtaskOutcome], second_look: SecondLook
+    run: PlanRun, outcomes: Sequence[SubtaskOutcome], answer_review: AnswerReview
 ) -> Generator[Event, None, Finish]:
     """Ask for the answer with as much of the findings as fits, and with less if the provider says that it is too much.
 
@@ -425,12 +435,14 @@ def answer_from_findings(
             room = sum(map(estimate_tokens, answers))
         kept = cut_evenly(answers, share * room, estimate_tokens)
         if kept != answers:
-            yield Noted(OurWords("the findings were too long for one prompt and were cut evenly"), "answer")
-        rounds = MAX_CORRECTIONS + 1 if run.submit else 1
+            yield LogNote(OurWords("the findings were too long for one prompt and were cut evenly"), "answer")
+        rounds = 1
+        if run.submit:
+            rounds = MAX_CORRECTIONS + 1
         part = LoopPart(tool_share=1, maximum_iterations=rounds, parent="answer", asked=asked)
         loop = run.loop(_request(run, findings, kept), toolbox, part)
         try:
-            ending = yield from second_look.answer(loop, kept)
+            ending = yield from answer_review.answer(loop, kept)
         except ModelCallFailed as failure:
             asked = loop.asked
             if failure.kind is FailureKind.CONTEXT_LENGTH and share != _KEPT_SHARES[-1]:

@@ -7,7 +7,7 @@ from internal.call import CallStatus, RejectedCall, ToolOutcome, ValidCall
 from internal.calls.judging import RepeatGuard, judge_calls
 from internal.clock import TOOL_PHASE_SHARE, Clock, Deadline
 from internal.errors import AgentError, OurWords, Quoting, StopReason
-from internal.events import AnswerBreak, AnswerText, Event, Noted, ShownTogether, SpanFinished, SpanStarted
+from internal.events import AnswerBreak, AnswerText, Event, LogNote, ShownBatch, SpanFinished, SpanStarted
 from internal.loop import MAX_CORRECTIONS, AgentLoop, Finish
 from internal.memory.records import quoted_result
 from internal.model.display import DisplayRule
@@ -59,7 +59,7 @@ def ask_for_call(
                 note = template.UNPARSED_CALL
             request.append(AgentNote(note))
         missing = "; ".join(call.text for call in rejected) or "no call"
-        yield Noted(Quoting(f"{name} is missing ({missing})"), key)
+        yield LogNote(Quoting(f"{name} is missing ({missing})"), key)
         models.models.writes_calls |= has_been_told and turn.has_unparsed
         has_been_told |= turn.has_unparsed
         if models.budget.reached() or models.models.writes_calls:
@@ -83,12 +83,12 @@ def judge(
     except AgentError as failure:
         error = failure.detail
     if reply is None:
-        yield Noted(otherwise, row.key)
+        yield LogNote(otherwise, row.key)
     yield SpanFinished(row.key, clock.now() - started, {**shown, **(reply or {})}, error)
     return reply
 
 
-class SecondLook:
+class AnswerReview:
     """The judgements of a run's answer, over all loops that may bring it; without criteria the loops only run."""
 
     def __init__(self, run: Run[StrategyParams], *, is_due: bool = True) -> None:
@@ -119,14 +119,14 @@ class SecondLook:
             yield from self._judge(loop, ending.text, findings)
             if self._passed is not False:
                 if loop.answer.is_text:  # with an answer schema, the text is shown at the end of the run
-                    yield ShownTogether((AnswerBreak(), AnswerText(ending.text)))
+                    yield ShownBatch((AnswerBreak(), AnswerText(ending.text)))
                 break
             self._revisions += 1
             self._passed = None
             is_draft = self._may_judge
             ending = yield from loop.revise(self._note(loop), is_draft=is_draft)
         if self._criteria and ending.tool_answers:
-            yield Noted(OurWords("answer_criteria: not applied, since the answer is the result of a tool"))
+            yield LogNote(OurWords("answer_criteria: not applied, since the answer is the result of a tool"))
         return ending
 
     @property
@@ -138,27 +138,34 @@ class SecondLook:
         """Judge the draft while there is still time to write it again, and the run's budget is not reached."""
         if self._run.budget.reached():
             used_up = OurWords("the run's budget is used up, so the draft is not judged: it is the answer")
-            yield Noted(used_up, loop.part.parent)
+            yield LogNote(used_up, loop.part.parent)
             return
         number = self._revisions + 1
-        name = f"{loop.part.parent}.review{number}" if loop.part.parent else f"review{number}"
+        if loop.part.parent:
+            name = f"{loop.part.parent}.review{number}"
+        else:
+            name = f"review{number}"
         row = SpanStarted(name, f"REVIEW {number}")
         models = self._run.models.offering(Toolbox().with_tool(review_tool()))
-        results = loop.rounds.transcript.results_since(0) if findings is None else findings
+        if findings is None:
+            findings = loop.rounds.transcript.results_since(0)
         deadline = min(loop.tool_deadline, self._run.deadline(TOOL_PHASE_SHARE))
         otherwise = OurWords("there was no judgement; the draft is the answer")
-        quoted = list(map(quoted_result, results))
+        quoted = list(map(quoted_result, findings))
         most = min(_JUDGED_TOKENS, models.window.room(self._request(draft, [""] * len(quoted))))
         request = self._request(draft, cut_evenly(quoted, most, estimate_tokens))
         asking = ask_for_call(models, request, row.key, deadline)
         reply = yield from judge(asking, row, self._run.clock, otherwise, {"draft": draft})
-        self._passed = reply["passes"] if reply else None
+        if reply:
+            self._passed = reply["passes"]
+        else:
+            self._passed = None
         if reply and not self._passed:
             self._problems = [problem.strip() for problem in reply["problems"] if problem.strip()]
 
     def _request(self, draft: str, results: Sequence[str]) -> Transcript:
         judged = "\n".join(template.JUDGED_RESULT.format(result=escaped(result)) for result in results)
-        files = self._run.tally.files
+        files = self._run.totals.files
         return self._run.request(
             template.REVIEW_REQUEST.format(
                 task=escaped(self._run.task.text),
@@ -170,7 +177,9 @@ class SecondLook:
         )
 
     def _note(self, loop: AgentLoop) -> str:
-        note = template.REVISION_NOTE if loop.answer.is_text else template.REVISION_NOTE_FOR_SUBMISSION
+        note = template.REVISION_NOTE_FOR_SUBMISSION
+        if loop.answer.is_text:
+            note = template.REVISION_NOTE
         return note.format(
             criteria=escaped(self._criteria),
             problems="\n".join(f"- {escaped(problem)}" for problem in self._problems),

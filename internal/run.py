@@ -11,14 +11,14 @@ from internal.calls.judging import Approvals, RepeatGuard, Resumption
 from internal.calls.runner import ToolRounds, ToolRunner
 from internal.clock import Clock, Deadline
 from internal.errors import InvalidParameters, OurWords, Sentence
-from internal.events import Event, Noted, SpanStarted, Tally, in_row
+from internal.events import Event, LogNote, RunTotals, SpanStarted, in_row
 from internal.loop import AgentLoop, LoopPart
 from internal.memory.records import EntryRecord, RoundRecord, State, UserRecord, earlier_media, settled
 from internal.model.turn import ModelCaller
 from internal.node.params import StrategyParams
 from internal.node.tools import Tool, Toolbox
 from internal.policy import PolicyTexts
-from internal.sources import Bibliography
+from internal.sources import NumberedSources
 from internal.text.language import deciding_text
 from internal.transcript.kept_results import KeptResults
 from internal.transcript.steps import EarlierMessage, EarlierStep, Step, UserInput, earlier_steps, paragraphs
@@ -49,7 +49,9 @@ class Dialogue:
     def of(cls, params: StrategyParams, toolbox: Toolbox, strategy: str, state: State | None) -> "Dialogue":
         """Read the conversation; ``InvalidParameters`` if nothing is asked, and ``approval`` answers no call."""
         is_own = state is not None and state.strategy == strategy
-        resumption = Resumption.of(state, params.approval, params.query) if state and is_own else None
+        resumption = None
+        if state and is_own:
+            resumption = Resumption.of(state, params.approval, params.query)
         if not (resumption or params.query.strip() or params.files):
             why = "it is blank and there are no files; give the agent a question, e.g. {{#sys.query#}}"
             raise InvalidParameters(f"parameter 'query': {why}")
@@ -62,13 +64,19 @@ class Dialogue:
         words = deciding_text(text for text in asked if text != template.SEE_ATTACHED_FILES)
         if not words or resumption is None or resumption.has_question:
             words = deciding_text((words, params.query))
-        waiting = [call.id for call in state.waiting] if state else []
+        waiting = []
+        if state:
+            waiting = [call.id for call in state.waiting]
         notes = tuple[Sentence, ...]()
         if resumption:
             notes = tuple(resumption.notes(waiting))
         elif waiting:
-            why = "approval: the user gave none" if is_own else "state: it is of another strategy"
-            count = f"{len(waiting)} waiting calls count" if len(waiting) > 1 else "1 waiting call counts"
+            why = "state: it is of another strategy"
+            if is_own:
+                why = "approval: the user gave none"
+            count = "1 waiting call counts"
+            if len(waiting) > 1:
+                count = f"{len(waiting)} waiting calls count"
             notes = (OurWords(f"{why}, so {count} as not approved"),)
         return cls(strategy, state, resumption, earlier, words, notes)
 
@@ -86,17 +94,23 @@ class Dialogue:
 
     def said(self, params: StrategyParams, context: str) -> UserRecord:
         """What the user says in this turn, with the ``<context>`` block of this run's sources."""
-        text = params.query if params.query.strip() else template.SEE_ATTACHED_FILES
+        text = template.SEE_ATTACHED_FILES
+        if params.query.strip():
+            text = params.query
         files = tuple(earlier_media(file.type.value, file.filename) for file in params.files)
         return UserRecord(text=text, files=files, context=context)
 
     def task(self, said: UserRecord) -> UserRecord:
         """What the answer is for: what the user says, or the question of the continued run with what is added."""
-        entries = self.open.entries if self.open else ()
-        asked = next((entry for entry in reversed(entries) if isinstance(entry, UserRecord)), None)
+        asked = None
+        if self.open:
+            asked = next((entry for entry in reversed(self.open.entries) if isinstance(entry, UserRecord)), None)
         if asked is None:
             return said
-        new = said if self.has_question else UserRecord(text="")
+        if self.has_question:
+            new = said
+        else:
+            new = UserRecord(text="")
         text = paragraphs(asked.text, new.text)
         context = paragraphs(asked.context, new.context)
         return asked.model_copy(update={"text": text, "files": (*asked.files, *new.files), "context": context})
@@ -127,11 +141,11 @@ class Run[P: StrategyParams]:
     tools: ToolRunner
     budget: Budget
     """The tokens and tool calls that all loops of the run may use together."""
-    bibliography: Bibliography
+    numbered_sources: NumberedSources
     approvals: Approvals
-    tally: Tally
+    totals: RunTotals
     kept_results: KeptResults
-    notes: tuple[Noted, ...]
+    notes: tuple[LogNote, ...]
     """What was ignored or left out; for the log."""
 
     def deadline(self, share: float) -> Deadline:
@@ -163,9 +177,14 @@ class Run[P: StrategyParams]:
 
     def first_loop(self, toolbox: Toolbox, part: LoopPart | None = None) -> AgentLoop:
         """The loop over the user's question, or over the conversation in which calls wait."""
-        last = self.dialogue.open.entries[-1:] if self.dialogue.open else ()
-        waiting = next((entry for entry in last if isinstance(entry, RoundRecord)), None)
-        transcript = self.resumed() if waiting else self.transcript(self.said.text)
+        waiting = None
+        if self.dialogue.open:
+            last = self.dialogue.open.entries[-1:]
+            waiting = next((entry for entry in last if isinstance(entry, RoundRecord)), None)
+        if waiting:
+            transcript = self.resumed()
+        else:
+            transcript = self.transcript(self.said.text)
         return self.loop(transcript, toolbox, part, waiting=waiting)
 
     def loop(
@@ -182,13 +201,17 @@ class Run[P: StrategyParams]:
         """
         part = part or LoopPart()
         params = self.params
-        most = params.maximum_iterations if part.maximum_iterations is None else part.maximum_iterations
+        most = params.maximum_iterations
+        if part.maximum_iterations is not None:
+            most = part.maximum_iterations
         rounds = ToolRounds(
-            self.tools, transcript, self.bibliography, guard or RepeatGuard(), self.approvals, part.subtask or ""
+            self.tools, transcript, self.numbered_sources, guard or RepeatGuard(), self.approvals, part.subtask or ""
         )
         tool_deadline = self.deadline(part.tool_share)
         row = SpanStarted(f"{part.parent}.approval" if part.parent else "approval", "APPROVAL")
-        resumed = in_row(row, self._resume(rounds, waiting, row.key, tool_deadline), self.clock) if waiting else None
+        resumed = None
+        if waiting:
+            resumed = in_row(row, self._resume(rounds, waiting, row.key, tool_deadline), self.clock)
         return AgentLoop(
             models=self.models.offering(rounds.equipped(toolbox)),
             rounds=rounds,

@@ -100,7 +100,7 @@ class Source(NamedTuple):
         return (self.document_id or self.title, str(self.resource.get("segment_id") or ""), self.content)
 
 
-class Bibliography:
+class NumberedSources:
     """The sources of one run, numbered as they were first offered, on from the last number of earlier runs."""
 
     def __init__(self, last: int = 0) -> None:
@@ -164,7 +164,9 @@ def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Calla
     "" if it cites none or has such a list itself. Sources of the same title and link are one line.
     """
     entries = tuple(entries)
-    prose = _CODE.sub("", answer) if entries else ""
+    prose = ""
+    if entries:
+        prose = _CODE.sub("", answer)
     cited = frozenset[int]()
     if not _lists_sources(prose, dict(entries)):
         cited = cited_numbers(prose)
@@ -174,7 +176,8 @@ def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Calla
             title = " ".join(clean(source.label).split())
             link = clean(source.link)
             named = _MARKUP.sub(r"\\\g<0>", title)
-            named = f"[{named}]({quote(link, safe=_SAFE_IN_LINK)})" if link else named
+            if link:
+                named = f"[{named}]({quote(link, safe=_SAFE_IN_LINK)})"
             lines[named] = f"{lines.get(named, '-')} [{number}]"
     return "\n".join(f"{numbers} {named}" for named, numbers in lines.items())
 
@@ -234,7 +237,9 @@ def read_source(item: Mapping[str, Any]) -> Source | None:
     """
     own = _said(item)
     metadata = item.get("metadata")
-    values = {**_said(metadata), **own} if metadata else own
+    values = own
+    if metadata:
+        values = {**_said(metadata), **own}
     resource = _read_resource(values)
     title_name = _title_name(values)
     named = _text(values.get(title_name)) or _UNTITLED
@@ -260,8 +265,9 @@ def _title_name(values: Mapping[str, Any]) -> str:
 
 def _said(item: object) -> dict[str, Any]:
     """The fields of an object that hold something."""
-    fields = item.items() if isinstance(item, dict) else ()
-    return {key: value for key, value in fields if value or isinstance(value, int | float)}
+    if not isinstance(item, dict):
+        return {}
+    return {key: value for key, value in item.items() if value or isinstance(value, int | float)}
 
 
 def _link(values: Mapping[str, Any]) -> str:
@@ -281,7 +287,9 @@ def _whole(item: Mapping[str, Any], told: set[str]) -> str:
     texts = (name for name in _CONTENT_NAMES if isinstance(item.get(name), str) and item[name].strip())
     text_name = next(texts, "")
     rest = {key: value for key, value in item.items() if key != text_name and key not in told}
-    others = json.dumps(rest, ensure_ascii=False) if rest else ""
+    others = ""
+    if rest:
+        others = json.dumps(rest, ensure_ascii=False)
     return "\n\n".join(part for part in (_text(item.get(text_name)), others) if part)
 
 

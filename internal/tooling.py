@@ -107,15 +107,17 @@ def refuse_constant(name: str) -> None:
     raise NotANumberError(name)
 
 
+def _refuse_unwritable_scalar(value: object) -> None:
+    if isinstance(value, str) and has_lone_surrogate(value):
+        raise UnwritableError(tool_errors.HALF_A_PAIR_IN_TEXT)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UnwritableError(tool_errors.NUMBER_TOO_LARGE)
+
+
 def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
     """Raise ``UnwritableError`` for half surrogate pairs, infinite numbers, and more nesting than ``levels``."""
-    if isinstance(value, str):
-        if has_lone_surrogate(value):
-            raise UnwritableError(tool_errors.HALF_A_PAIR_IN_TEXT)
-        return
     if not isinstance(value, dict | list):
-        if isinstance(value, float) and not math.isfinite(value):
-            raise UnwritableError(tool_errors.NUMBER_TOO_LARGE)
+        _refuse_unwritable_scalar(value)
         return
     if levels == 0:
         raise UnwritableError(tool_errors.TOO_DEEP.format(most=MAX_NESTING))
@@ -123,8 +125,12 @@ def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
         return  # Most long arrays are numbers.
     if isinstance(value, dict) and any(map(has_lone_surrogate, value)):
         raise UnwritableError(tool_errors.HALF_A_PAIR_IN_NAME)
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, item in in_turns(items) if len(value) > _MANY else items:
+    items: Iterable[tuple[object, object]] = enumerate(value)
+    if isinstance(value, dict):
+        items = value.items()
+    if len(value) > _MANY:
+        items = in_turns(items)
+    for key, item in items:
         try:
             refuse_unwritable(item, levels - 1)
         except UnwritableError as problem:
@@ -143,7 +149,8 @@ def converted(value: object, kind: str, *, is_whole: bool) -> object:
     """The value converted to this JSON type, or NOTHING if that is impossible."""
     if isinstance(value, str):
         said = _said(value)
-        said = int(said) if kind == "integer" and isinstance(said, float) and said.is_integer() else said
+        if kind == "integer" and isinstance(said, float) and said.is_integer():
+            said = int(said)
         if type(said) in _PYTHON_TYPES.get(kind, ()):
             return said
         return NOTHING
@@ -166,7 +173,10 @@ def meant_option(value: object, options: Iterable[object]) -> object:
 
 def _said(text: str) -> object:
     """What a text such as "7", "True" or "[1]" says as JSON, else NOTHING."""
-    text = text.strip().lower() if text.strip().lower() in {"true", "false", "null"} else without_escaped_nul(text)
+    if text.strip().lower() in {"true", "false", "null"}:
+        text = text.strip().lower()
+    else:
+        text = without_escaped_nul(text)
     try:
         value = json.loads(text, parse_constant=refuse_constant)
         if len(text) > _LONG:

@@ -176,7 +176,10 @@ class RepeatGuard:
         known = [(call.judged.signature, call) for call in ended if isinstance(call.judged, ValidCall)]
         for this, call in known:
             if call.status is CallStatus.ERROR:
-                self._failures[this] += 1 if call.transient else _CHANCES
+                if call.transient:
+                    self._failures[this] += 1
+                else:
+                    self._failures[this] += _CHANCES
         succeeded = [(this, call) for this, call in known if call.status is CallStatus.OK]
         latest = {this: (call.tool_response, call.picture_digests) for this, call in succeeded}
         for this, result in latest.items():
@@ -317,7 +320,8 @@ class Approvals:
             return RejectedCall(call.call, template.TOO_LARGE_TO_WAIT.format(most=MAX_WAITING), tool)
         self._size += size
         self.asked += 1
-        self.pending += [waiting] if is_asked else []
+        if is_asked:
+            self.pending += [waiting]
         return waiting
 
 
@@ -338,14 +342,19 @@ class Resumption:
     @classmethod
     def of(cls, state: State, approval: str, query: str) -> "Resumption | None":
         """None if nothing waits, or if the user has not answered."""
-        decision = read_decision(approval) if state.waiting else None
+        decision = None
+        if state.waiting:
+            decision = read_decision(approval)
         if decision is None:
             return None
         said = query.strip()
         before = next((entry.text for entry in reversed(state.entries) if isinstance(entry, UserRecord)), "")
         # The query may say the decision itself, or still be the question before it.
         is_decision = read_decision(said) == decision
-        has_question = bool(decision.others.reason) if is_decision else said not in ("", before.strip())
+        if is_decision:
+            has_question = bool(decision.others.reason)
+        else:
+            has_question = said not in ("", before.strip())
         return cls(decision, has_question, said)
 
     def notes(self, waiting: Collection[str]) -> Iterator[Sentence]:
@@ -367,10 +376,15 @@ class Resumption:
                 return RejectedCall(written, template.ANSWER_TOOL_NOT_RUN, tool, by_user=True)
         if not verdict.approved:
             is_next = self.has_question and verdict.reason.strip() == self._query
-            text = template.NOT_APPROVED_SEE_NEXT if is_next else not_approved_text(verdict.reason)
+            if is_next:
+                text = template.NOT_APPROVED_SEE_NEXT
+            else:
+                text = not_approved_text(verdict.reason)
             return RejectedCall(written, text, tool, by_user=True)
         try:
-            arguments = validate_arguments(tool, written.parsed.args) if tool and written.parsed.ok else None
+            arguments = None
+            if tool and written.parsed.ok:
+                arguments = validate_arguments(tool, written.parsed.args)
         except ArgumentsInvalid:
             arguments = None
         is_same = tool and arguments is not None and is_same_call(call.id, tool, arguments, toolbox.files)

@@ -56,11 +56,11 @@ _HOSTED_META = ("tool_file_id", "mime_type", "filename", "extension", "size", "t
 _TOOL_FILE = re.compile(r"/files/tools/[\w-]+(\.\w+)?(\?[^\s]*)?")
 _WEB = ("http://", "https://")
 
-type Told = tuple[str, UserFile | None]
+type FileLine = tuple[str, UserFile | None]
 """The line that the model reads about a file, and what goes to the user."""
 
 
-def _told(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> Told | None:
+def _told(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> FileLine | None:
     """What a message about a file or a link says; None for any other message."""
     address = str(message.get("text") or "")
     if kind in (*_IMAGE_TYPES, "binary_link") or (kind == "link" and _is_hosted(address, meta)):
@@ -74,7 +74,7 @@ def _told(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> Tol
     return None
 
 
-def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> Told:
+def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> FileLine:
     """A file by its address: one of Dify's, a local path, or something on the web."""
     name = _given(meta, "filename", "name")
     mime_type = _given(meta, "mime_type")
@@ -97,7 +97,7 @@ def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> Told:
     return tool_errors.FILE_AT_ADDRESS.format(address=address), None
 
 
-def _blob(blob: object, meta: Mapping[str, Any]) -> Told:
+def _blob(blob: object, meta: Mapping[str, Any]) -> FileLine:
     """A file by its bytes, in base64."""
     try:
         data = decoded(str(blob or ""))
@@ -109,10 +109,12 @@ def _blob(blob: object, meta: Mapping[str, Any]) -> Told:
     return _handed_over(FileBytes(data, mime_type, _given(meta, "filename", "name")))
 
 
-def _described(meta: Mapping[str, Any]) -> Told:
+def _described(meta: Mapping[str, Any]) -> FileLine:
     """A file that is only described: an upload, or one on the web, whose address its description has."""
     described = meta.get("file")
-    file = described if isinstance(described, Mapping) else meta
+    file = meta
+    if isinstance(described, Mapping):
+        file = described
     address = str(file.get("remote_url") or "")
     name = _given(file, "filename", "name")
     mime_type = _given(file, "mime_type")
@@ -130,11 +132,11 @@ def _called(name: str, mime_type: str) -> str:
     return tool_errors.FILE.format(kind=kind)
 
 
-def _handed_over(file: FileBytes) -> Told:
+def _handed_over(file: FileBytes) -> FileLine:
     return tool_errors.HANDED_TO_USER.format(file=_called(file.filename, file.mime_type)), file
 
 
-def _external_image(name: str, address: str) -> Told:
+def _external_image(name: str, address: str) -> FileLine:
     image = ", ".join(filter(None, (name, address)))
     return tool_errors.IMAGE_SHOWN.format(image=image), ExternalImage(address)
 
@@ -186,7 +188,9 @@ def _picture_of(data: bytes, mime_type: str, name: str) -> Picture | None:
     seen = sniff_mime_type(data)
     if seen in VISIBLE_TYPES and len(data) <= MAX_IMAGE_BYTES:
         return Picture(name, content_of("image", data, seen, name))
-    kind = seen if seen.startswith("image/") else mime_type
+    kind = mime_type
+    if seen.startswith("image/"):
+        kind = seen
     if not kind.startswith("image/"):
         return None
     why = template.PICTURE_TYPE.format(kind=kind)
@@ -307,11 +311,22 @@ class ToolOutput:
         self._text_before = ""
         if told := _told(kind, message, meta):
             line, file = told
-            for lines in (self._lines, *(() if file else (self._links,))):
-                lines.add(f"\n{line}" if lines.length else line)
+            self._take_line(line, is_link=file is None)
             if file and self._keeps_pictures:
                 self._take_picture(picture_in(file, self._redactor.text))
             return file
+        self._take_content(kind, message, text_before)
+        return None
+
+    def _take_line(self, line: str, *, is_link: bool) -> None:
+        """Keep a line about a file or a link; those about links a second time, for an answer that is this result."""
+        kept = [self._lines]
+        if is_link:
+            kept.append(self._links)
+        for lines in kept:
+            lines.add(f"\n{line}" if lines.length else line)
+
+    def _take_content(self, kind: str, message: Mapping[str, Any], text_before: str) -> None:
         if kind == "text":
             self._take_text(str(message.get("text") or ""))
         elif kind == "json":
@@ -325,14 +340,16 @@ class ToolOutput:
             self._take_variable(name, message.get("variable_value"), stream=stream)
         elif kind != "log":
             note = Quoting(f"a message of the unknown type {kind!r} was skipped")
-            self.notes += [] if note in self.notes else [note]
-        return None
+            if note not in self.notes:
+                self.notes.append(note)
 
     def _take_picture(self, picture: Picture | None) -> None:
         """Keep a picture; of more than a round may show, the name."""
         if picture and self._fits("pictures", len(picture.name) + _OVERHEAD):
             is_beyond = sum(bool(each.part) for each in self.pictures) == MAX_PICTURES
-            size = len(picture.part.base64_data) if picture.part else 0
+            size = 0
+            if picture.part:
+                size = len(picture.part.base64_data)
             if is_beyond or not self._fits("bytes of pictures", size, MAX_REQUEST_BYTES):
                 picture = picture.left_out()
             self.pictures.append(picture)
@@ -357,7 +374,10 @@ class ToolOutput:
         if text and self._between_texts and self._texts.length and self._texts.last != "\n":
             self._texts.add(BORDER)
         self._texts.add(self._without_pictures(text))
-        self._text_before = text if len(text) <= MAX_KEPT_LENGTH else ""
+        if len(text) <= MAX_KEPT_LENGTH:
+            self._text_before = text
+        else:
+            self._text_before = ""
 
     def _take_json(self, value: object, text_before: str) -> None:
         text = json.dumps(value, ensure_ascii=False)
@@ -381,7 +401,10 @@ class ToolOutput:
         if fits and is_piece:
             before.write(str(value))
         if fits:
-            self._variables[name] = before if is_piece else value
+            if is_piece:
+                self._variables[name] = before
+            else:
+                self._variables[name] = value
 
     def _take_source(self, source: Source | None) -> None:
         if source is None:
@@ -404,7 +427,9 @@ class ToolOutput:
         """What the model reads, redacted, before it is cut to size; "" when the tool said nothing."""
         self._add_notes()
         has_said = self._texts.says_something or self._json.length or self._lines.length
-        last = self._lines if has_said else self._contents
+        last = self._contents
+        if has_said:
+            last = self._lines
         return joined(*self._texts_and_data(), last.excerpt(self._redactor.text))
 
     def user_text(self) -> str:

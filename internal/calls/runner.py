@@ -27,7 +27,7 @@ from internal.calls.judging import (
 from internal.calls.output import ToolOutput
 from internal.clock import Clock, Deadline, in_turns, let_others_through
 from internal.errors import OurWords, Quoting
-from internal.events import CallsAnswered, Event, FileForwarded, Noted, ToolFinished, ToolStarted
+from internal.events import CallsAnswered, Event, FileForwarded, LogNote, ToolFinished, ToolStarted
 from internal.host.session import MAX_REQUEST_BYTES, HostSession, new_request_id
 from internal.memory.records import RoundRecord
 from internal.model.reading import ModelTurn, TurnSpan
@@ -35,7 +35,7 @@ from internal.node.skills import Skills
 from internal.node.tool_search import ToolSearch
 from internal.node.tools import Tool, Toolbox
 from internal.node.virtual_tools import READ_RESULT, find_tools_tool, read_result_tool, read_skill_tool
-from internal.sources import Bibliography, citation_lines
+from internal.sources import NumberedSources, citation_lines
 from internal.text.secrets import KnownSecrets
 from internal.text.texts import cut_to_size
 from internal.transcript.references import References
@@ -163,7 +163,9 @@ class ToolRunner:
             parameters = call_parameters(call.tool, call.arguments, self.toolbox)
             output = self._new_output(call.tool)
             is_sent = self._may_send(parameters, output)
-            request_id = new_request_id() if is_sent else None
+            request_id = None
+            if is_sent:
+                request_id = new_request_id()
             post(ToolStarted(key, call, request_id))
             try:
                 if request_id:
@@ -179,19 +181,21 @@ class ToolRunner:
                 output.give_up(f"what the tool said could not be read ({type(defect).__name__})")
                 outcome = output.outcome(call, self.result_limit, self.clock.now() - started[key])
             for note in output.notes:
-                post(Noted(note.of(call.call.name), key))
+                post(LogNote(note.of(call.call.name), key))
             whole = outcome.whole
             outcome = shared.taken_in(outcome)
             if outcome.whole is not whole:
                 note = OurWords("its result is not kept whole: the results of this round are too large together")
-                post(Noted(note.of(call.call.name), key))
+                post(LogNote(note.of(call.call.name), key))
             self.budget.keep(outcome.lasting_size)
             post(ToolFinished(key, outcome))
             return outcome
 
     def _new_output(self, tool: Tool) -> ToolOutput:
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
-        between = "\n" if tool.provider_type is ToolProviderType.MCP else ""
+        between = ""
+        if tool.provider_type is ToolProviderType.MCP:
+            between = "\n"
         return ToolOutput(self.secrets, between, keeps_pictures=self.keeps_pictures and not tool.is_answer)
 
     def _timed_out(self, call: ValidCall, started: float) -> ToolOutcome:
@@ -214,7 +218,7 @@ class ToolRunner:
     def _note_rounding(self, call: ValidCall, key: str, post: Post) -> None:
         for name in rounded_arguments(call.tool, call.arguments):
             note = OurWords(f"the host rounds integers above 2^53 within the argument {name!r}")
-            post(Noted(note.of(call.call.name), key))
+            post(LogNote(note.of(call.call.name), key))
 
 
 @dataclass
@@ -223,7 +227,7 @@ class ToolRounds:
 
     tools: ToolRunner
     transcript: Transcript
-    bibliography: Bibliography
+    numbered_sources: NumberedSources
     guard: RepeatGuard
     approvals: Approvals
     subtask: str = ""
@@ -261,7 +265,7 @@ class ToolRounds:
         called = [call.tool for call in judged if call.tool]
         for tool in self.tools.search.offer(called, self.transcript.offered):
             note = f"{tool.name} was called by its name before a prompt offered it; the next ones offer it"
-            yield Noted(OurWords(note), span.round_key)
+            yield LogNote(OurWords(note), span.round_key)
         outcomes = yield from self._answer_all(judged, span.round_key, deadline)
         self.tools.budget.lookup_turns_left -= only_looks_up
         kept = tuple(outcome.condensed for outcome in outcomes)
@@ -327,7 +331,7 @@ class ToolRounds:
         """Append what the model sees of the pictures of a round."""
         if pictures := RoundPictures.of(outcomes):
             self.transcript.append(pictures)
-            yield Noted(Quoting(pictures.words), parent)
+            yield LogNote(Quoting(pictures.words), parent)
 
     def _record(self, outcomes: Iterable[ToolOutcome], number: int) -> Generator[Event, None, None]:
         """Let the variables and the guard know of a round's calls; ``number`` is 0 for one of an earlier run."""
@@ -353,7 +357,10 @@ class ToolRounds:
         if isinstance(call, WaitingCall):
             return ToolOutcome(call, CallStatus.WAITING, template.WAITS_FOR_APPROVAL)
         if isinstance(call, RejectedCall):
-            error = None if call.by_user else OurWords("not run")
+            if call.by_user:
+                error = None
+            else:
+                error = OurWords("not run")
             return ToolOutcome(call, CallStatus.REFUSED, cut_to_size(call.text, self.tools.result_limit), error)
         if call.tool.lookup is None:
             return ToolOutcome(call, CallStatus.OK, template.ACCEPTED)
@@ -362,7 +369,9 @@ class ToolRounds:
             return ToolOutcome(call, CallStatus.REFUSED, told, OurWords("not run"))
         started = self.tools.clock.now()
         text, error = call.tool.lookup(call.arguments)
-        status = CallStatus.ERROR if error else CallStatus.OK
+        status = CallStatus.OK
+        if error:
+            status = CallStatus.ERROR
         return ToolOutcome(call, status, text, error, self.tools.clock.now() - started)
 
     def _with_texts(self, outcome: ToolOutcome) -> ToolOutcome:
@@ -374,16 +383,20 @@ class ToolRounds:
         if outcome.call.is_lookup:  # it keeps to a limit of its own
             return replace(outcome, prompt_text=whole, record_text=whole)
         limit = self.tools.result_limit
-        numbers = self.bibliography.add(outcome.sources)
+        numbers = self.numbered_sources.add(outcome.sources)
         cited = cut_to_size(citation_lines(zip(numbers, outcome.sources, strict=True)), limit // 2)
-        end = f"\n\n{cited}" if cited else ""
+        end = ""
+        if cited:
+            end = f"\n\n{cited}"
         room = limit - len(end)
         record_text = cut_to_size(whole, room) + end
         outcome = replace(outcome, prompt_text=record_text, record_text=record_text)
         is_cut = len(whole) > room
         may_be_referred_to = is_cut or bool(outcome.sent_json) or len(whole) > MAX_UNNAMED_LENGTH
         is_of_tool = isinstance(outcome.judged, ValidCall) and outcome.judged.tool.runs
-        name = self.transcript.kept_results.keep(outcome) if is_of_tool and may_be_referred_to else None
+        name = None
+        if is_of_tool and may_be_referred_to:
+            name = self.transcript.kept_results.keep(outcome)
         if name is None:
             return outcome
         self.transcript.result_ids.append(name)

@@ -136,7 +136,10 @@ def _unwrap(message: str) -> tuple[str, list[str], int | None, bool]:
             is_hosts_own = True
         elif wrapped := _json_at_the_end(reason):
             name, inner = wrapped
-            error_types[:0] = [name] if name else []
+            if name:
+                error_types[:0] = [name]
+            else:
+                error_types[:0] = []
             if status is None and (found := _STATUS.search(reason[: reason.find("{")])):
                 status = int(found[1])
             reason = inner or name
@@ -144,7 +147,10 @@ def _unwrap(message: str) -> tuple[str, list[str], int | None, bool]:
         else:
             break
     reason = reason.strip()
-    short = reason if len(reason) <= 2 * _HALF else f"{reason[:_HALF]} … {reason[-_HALF:]}"
+    if len(reason) <= 2 * _HALF:
+        short = reason
+    else:
+        short = f"{reason[:_HALF]} … {reason[-_HALF:]}"
     return short, error_types, status, is_hosts_own
 
 
@@ -152,7 +158,9 @@ def _json_at_the_end(text: str) -> tuple[str, str] | None:
     """Name and message of an error, one of which may be "", in the JSON objects that Dify and providers write."""
     begin = text.find("{")
     try:
-        wrapped = json.loads(text[begin:]) if begin >= 0 else None
+        wrapped = None
+        if begin >= 0:
+            wrapped = json.loads(text[begin:])
     except (ValueError, RecursionError):
         return None
     if not isinstance(wrapped, dict):
@@ -312,15 +320,23 @@ def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKin
     words = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), words)
     if len(words) > 2 * _READ_FOR_KIND:
         words = f"{words[:_READ_FOR_KIND]} … {words[-_READ_FOR_KIND:]}"
-    words = f"{error_types[0][:100]}: {words}" if error_types else words
+    if error_types:
+        words = f"{error_types[0][:100]}: {words}"
     known = error_words()
     named = known.any_type.search(" ".join(error_types)) or known.any_type.search(words)
-    kind = known.types[named[0]] if named else None
+    kind = None
+    if named:
+        kind = known.types[named[0]]
     if kind in _COLLECTIVE:
         found = _STATUS.search(words)
-        status = int(found[1]) if found else status if kind is None else None
+        if found:
+            status = int(found[1])
+        elif kind is not None:
+            status = None
     if kind in _COLLECTIVE and status is not None:
-        other = FailureKind.UNAVAILABLE if status >= _SERVER_ERRORS else FailureKind.INVALID_REQUEST
+        other = FailureKind.INVALID_REQUEST
+        if status >= _SERVER_ERRORS:
+            other = FailureKind.UNAVAILABLE
         kind = known.statuses.get(status, other)
     told = (row.kind for row in known.wordings if kind in row.over and row.is_in(words))
     return next(told, kind or FailureKind.UNKNOWN)

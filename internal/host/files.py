@@ -53,7 +53,9 @@ def is_local_path(location: str) -> bool:
 def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = MAX_LOCAL_FILE_BYTES) -> FileBytes:
     """Read the file that a path or ``file:`` URL names; ``FileRefused`` unless it is a small regular file in root."""
     try:
-        path = unquote(urlsplit(location).path) if location.startswith("file:") else location
+        path = location
+        if location.startswith("file:"):
+            path = unquote(urlsplit(location).path)
         resolved = os.path.realpath(path, strict=True)
         allowed = os.path.realpath(root, strict=True)
         if not _lies_under(resolved, allowed):

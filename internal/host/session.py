@@ -50,7 +50,9 @@ class ModelRequest:
 def without_opaque_body(message: PromptMessage) -> PromptMessage:
     """The message itself when neither it nor a part of it has one."""
     nothing: dict[str, Any] = {"opaque_body": None}
-    changes = nothing if isinstance(message, AssistantPromptMessage) and message.opaque_body is not None else {}
+    changes = {}
+    if isinstance(message, AssistantPromptMessage) and message.opaque_body is not None:
+        changes = nothing
     if isinstance(message.content, list) and any(part.opaque_body is not None for part in message.content):
         changes = {**changes, "content": [part.model_copy(update=nothing) for part in message.content]}
     if changes:

@@ -123,7 +123,10 @@ def _with_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """A list is neither a boolean nor an object, so that a call with two answers is not approved."""
     values: dict[str, object] = {}
     for name, value in pairs:
-        values[name] = [] if name in values else value
+        if name in values:
+            values[name] = []
+        else:
+            values[name] = value
     return values
 
 
@@ -133,7 +136,9 @@ def _read_answer(answer: object) -> Verdict:
         return Verdict(approved=answer is True)
     reason = answer.get("reason")
     is_understood = answer.keys() <= {"approved", "reason"} and isinstance(reason, str | None)
-    said = wellformed(reason).strip() if isinstance(reason, str) else ""
+    said = ""
+    if isinstance(reason, str):
+        said = wellformed(reason).strip()
     return Verdict(approved=is_understood and answer.get("approved") is True, reason=said)
 
 
@@ -214,7 +219,9 @@ def inline_code(text: str) -> str:
     shown = _LOST_IN_A_LINE.sub(_escape, _INVISIBLE.sub(_escape, _shortened(text))) or '""'
     fence = _fence(shown, 1)
     # A backtick next to the fence would count as a part of it; Markdown takes these spaces away.
-    padding = " " if shown.startswith("`") or shown.endswith("`") else ""
+    padding = ""
+    if shown.startswith("`") or shown.endswith("`"):
+        padding = " "
     return f"{fence}{padding}{shown}{padding}{fence}"
 
 
@@ -230,7 +237,9 @@ def _short_blanks(run: re.Match[str]) -> str:
     line_ends = run[0].count("\n")
     if len(run[0]) <= _MOST_BLANKS and line_ends <= _MOST_LINE_ENDS:
         return run[0]
-    around = "\n" if line_ends else ""
+    around = ""
+    if line_ends:
+        around = "\n"
     return f"{around}[␣×{len(run[0])}]{around}"
 
 
@@ -238,7 +247,9 @@ def _without_stacks(text: str) -> Iterator[str]:
     """The pieces of a text; of marks on one letter the first ones, and how many more there are."""
     for is_mark, run in groupby(text, key=lambda each: each > "\u02ff" and unicodedata.category(each) in {"Mn", "Me"}):
         piece = "".join(run)
-        more = len(piece) - _MOST_MARKS if is_mark else 0
+        more = 0
+        if is_mark:
+            more = len(piece) - _MOST_MARKS
         yield f"{piece[:_MOST_MARKS]}[◌×{more}]" if more > 0 else piece
 
 
@@ -359,7 +370,9 @@ def approval_question(calls: Sequence[WaitingCall], query: str) -> str:
     """Ask for approval of these calls, at least one; how to answer in a chat is said by ``how_to_answer``."""
     language = language_of(query)
     is_alone = len(calls) == 1
-    request = user_texts.APPROVAL_REQUEST if is_alone else user_texts.APPROVAL_REQUEST_FOR_SEVERAL
+    request = user_texts.APPROVAL_REQUEST_FOR_SEVERAL
+    if is_alone:
+        request = user_texts.APPROVAL_REQUEST
     shown = ["\n".join(_lines(call, language, is_alone=is_alone)).rstrip("\n") for call in calls]
     return "\n\n".join([request[language].format(count=len(calls)), *shown])
 

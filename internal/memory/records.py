@@ -238,8 +238,9 @@ class State(_Record):
 
 def found_tools(state: State | None, toolbox: Toolbox) -> dict[str, Tool]:
     """The tools that a conversation has found and the node still has, by the names that the model knows."""
-    records = state.found if state else ()
-    tools = (toolbox.find(record.provider, record.tool, record.setting) for record in records)
+    if state is None:
+        return {}
+    tools = (toolbox.find(record.provider, record.tool, record.setting) for record in state.found)
     return {tool.name: tool for tool in tools if tool and tool.name in toolbox.held_back}
 
 

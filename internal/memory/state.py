@@ -231,7 +231,9 @@ def _with_short_results(entry: EntryRecord) -> EntryRecord:
 
 def _without_turns(state: State, number: int) -> State:
     """The state without its oldest turns; a summary stays."""
-    begin = _turns(state.entries)[number] if number else 0
+    begin = 0
+    if number:
+        begin = _turns(state.entries)[number]
     summary = [entry for entry in state.entries[: min(begin, 1)] if isinstance(entry, SummaryRecord)]
     return state.model_copy(update={"entries": (*summary, *state.entries[begin:])})
 

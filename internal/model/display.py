@@ -76,7 +76,10 @@ class TurnDisplay:
         self._text_trimmer = Trimmer()
         self._thought_trimmer = Trimmer()
         self._plain = PlainThoughts()
-        self._is_answer = (None if rule.may_call_tools else True) if rule.text_is_answer else False
+        if rule.text_is_answer:
+            self._is_answer = None if rule.may_call_tools else True
+        else:
+            self._is_answer = False
         """Whether the visible text is shown as it comes; None: it may still be a remark, and is held back."""
         self._shown = Pieces()
         """The visible text that was shown."""
@@ -210,8 +213,13 @@ class TurnDisplay:
         if not self._is_answer or self._holds_answer or self._has_opened:
             return
         text = self._take_held()
-        opening = OPENS_A_BLOCK.search(text) if self._may_hide else None
-        end = len(text[: opening.start()].rstrip()) if opening else len(text)
+        opening = None
+        if self._may_hide:
+            opening = OPENS_A_BLOCK.search(text)
+        if opening:
+            end = len(text[: opening.start()].rstrip())
+        else:
+            end = len(text)
         self._has_opened = opening is not None and opening["whole"] is not None
         yield from self._show_as_answer(text[:end])
         self._held.append(text[end:])
@@ -242,7 +250,10 @@ class Trimmer:
         self._has_begun = False
 
     def feed(self, text: str) -> str:
-        text = self.held + text if self._has_begun else text.lstrip()
+        if self._has_begun:
+            text = self.held + text
+        else:
+            text = text.lstrip()
         kept = text.rstrip()
         self.held = text[len(kept) :]
         self._has_begun = self._has_begun or bool(kept)
@@ -257,5 +268,8 @@ def is_plainly_an_answer(text: str) -> bool:
     """Whether a text is long enough, or laid out like an answer; more text does not change that."""
     if len(text) >= PLAINLY_AN_ANSWER or _BEGINS_A_BLOCK.search(text):
         return True
-    wide = 0 if text.isascii() else len(re.findall(_WIDE, text))
+    if text.isascii():
+        wide = 0
+    else:
+        wide = len(re.findall(_WIDE, text))
     return len(text) + (_LETTERS_OF_A_WIDE_ONE - 1) * wide >= PLAINLY_AN_ANSWER

@@ -25,9 +25,9 @@ from internal.events import (
     Event,
     ExternalImage,
     FileForwarded,
-    Noted,
+    LogNote,
     Shown,
-    ShownTogether,
+    ShownBatch,
 )
 from internal.flow import SdkToolCall, extract_stream_tool_calls
 from internal.host.files import FileBytes, decoded
@@ -238,11 +238,11 @@ class Reading:
         calls = self.calls
         has_left_out = self._calls.has_left_out or self._text_calls.has_left_out
         if has_left_out:
-            yield Noted(OurWords(f"the turn has more than {MAX_CALLS} calls: the others are left out"), self.span.key)
+            yield LogNote(OurWords(f"the turn has more than {MAX_CALLS} calls: the others are left out"), self.span.key)
         if any(call.had_nul for call in calls):
-            yield Noted(OurWords("NUL characters were taken out of the arguments of a call"), self.span.key)
+            yield LogNote(OurWords("NUL characters were taken out of the arguments of a call"), self.span.key)
         if self._unparsed.block:
-            yield Noted(OurWords("the model wrote a call as text, in its own markup: it does not run"), self.span.key)
+            yield LogNote(OurWords("the model wrote a call as text, in its own markup: it does not run"), self.span.key)
         return ModelTurn(
             content=self._content_without_calls(),
             text=self.display.text,
@@ -347,7 +347,7 @@ def _written_out(part: str | PromptMessageContentUnionTypes) -> str:
     return getattr(part, "base64_data", "") or getattr(part, "url", "")
 
 
-def together(shown: Iterable[Shown]) -> Iterator[ShownTogether]:
+def together(shown: Iterable[Shown]) -> Iterator[ShownBatch]:
     """What the user sees at once, as few events of bounded size."""
     parts = list[Shown]()
     size = 0
@@ -355,11 +355,11 @@ def together(shown: Iterable[Shown]) -> Iterator[ShownTogether]:
         parts.append(part)
         size += max(_MIN_SIZE, 0 if isinstance(part, AnswerBreak) else len(part.text))
         if size >= _MAX_TOGETHER:
-            yield ShownTogether(tuple(parts))
+            yield ShownBatch(tuple(parts))
             parts = []
             size = 0
     if parts:
-        yield ShownTogether(tuple(parts))
+        yield ShownBatch(tuple(parts))
 
 
 def joined(content: Sequence[str | PromptMessageContentUnionTypes]) -> Content:
@@ -379,18 +379,18 @@ def forward_image(part: ImagePromptMessageContent) -> Event:
     """An image that the model made, by address or as bytes."""
     if part.url and not part.url.startswith("data:"):
         if len(part.url) > MAX_ADDRESS_LENGTH:
-            return Noted(
+            return LogNote(
                 OurWords(f"an image of the model is left out: its address is longer than {MAX_ADDRESS_LENGTH:,}")
             )
         return FileForwarded(ExternalImage(part.url))
     if not (part.url or part.base64_data):
-        return Noted(OurWords("an image of the model is empty, or it is left out because its turn has too many"))
+        return LogNote(OurWords("an image of the model is empty, or it is left out because its turn has too many"))
     try:
         data = decoded(part.url.partition(",")[2] or part.base64_data)
     except ValueError:
-        return Noted(OurWords("an image of the model could not be read"))
+        return LogNote(OurWords("an image of the model could not be read"))
     if len(data) > MAX_FILE_BYTES:
-        return Noted(OurWords("an image of the model is larger than 15 MiB and is left out"))
+        return LogNote(OurWords("an image of the model is larger than 15 MiB and is left out"))
     return FileForwarded(FileBytes(data, part.mime_type, part.filename))
 
 
@@ -414,7 +414,10 @@ class _Draft:
         self._count += 1
         self._size += len(piece)
         if self._snapshot is not None and len(self._snapshot) < _MAX_KEPT:
-            self._snapshot = piece[:_MAX_KEPT] if piece.startswith(self._snapshot) else None
+            if piece.startswith(self._snapshot):
+                self._snapshot = piece[:_MAX_KEPT]
+            else:
+                self._snapshot = None
         if self._snapshot and self._size >= _MAX_KEPT:
             self._joined = StringIO()  # no reading needs it any more, but for its length
 

@@ -139,7 +139,9 @@ def _call(written: str, call_id: str) -> ToolCall:
     if isinstance(value, dict) and _is_name(value.get("name")):
         return ToolCall(call_id, value["name"][:MAX_CALL_NAME], _arguments(value.get("arguments")), had_nul)
     named = _NAME.search(kept)
-    name = named["name"] if named else ""
+    name = ""
+    if named:
+        name = named["name"]
     return ToolCall(call_id, name, kept.strip() or "{}", had_nul)
 
 

@@ -14,7 +14,7 @@ from internal.budget import Budget, Usage
 from internal.call import ToolCall
 from internal.clock import Clock, Deadline, SharedWait
 from internal.errors import ModelCallFailed, OurWords, Quoting, Sentence, StopReason
-from internal.events import Event, ModelFinished, ModelStarted, Noted, SpanFinished, SpanStarted
+from internal.events import Event, LogNote, ModelFinished, ModelStarted, SpanFinished, SpanStarted
 from internal.host.failures import FailureKind, HostFailure
 from internal.host.session import DeadlinePassed, HostSession, ModelRequest, new_request_id, without_opaque_body
 from internal.model.display import CallReader, DisplayRule
@@ -25,7 +25,7 @@ from internal.node.offered import with_short_descriptions
 from internal.node.tools import Toolbox
 from internal.text.secrets import KnownSecrets, texts_in
 from internal.transcript.steps import SummaryMessage
-from internal.transcript.summary import Older, Summaries
+from internal.transcript.summary import OlderMessages, Summaries
 from internal.transcript.transcript import Transcript, Window
 
 _UNSEEN = DisplayRule(show_thoughts=False, step=1, last_step=1, is_seen=False)
@@ -74,7 +74,7 @@ def without_thinking(model: LLMModelConfig, defaults: Mapping[str, Any]) -> LLMM
 
 
 @dataclass
-class ModelInUse:
+class ModelWithFallback:
     """The model that answers the requests of a run: the node's own, or its fallback once that one has failed."""
 
     first: LLMModelConfig
@@ -155,7 +155,7 @@ class ModelCaller:
 
     host: HostSession
     toolbox: Toolbox
-    models: ModelInUse
+    models: ModelWithFallback
     window: Window
     clock: Clock
     secrets: KnownSecrets
@@ -195,7 +195,7 @@ class ModelCaller:
             self.models.use_fallback(outcome)
             second = self.models.now
             note = f"the model failed ({outcome.kind}); the run continues with the fallback model"
-            yield Noted(OurWords(f"{note} {second.provider}/{second.model}"), span.round_key)
+            yield LogNote(OurWords(f"{note} {second.provider}/{second.model}"), span.round_key)
             asked = _Asked(self, second, transcript, replace(span, key=f"{span.key}_fallback"), has_one_try=True)
             outcome = yield from asked.run()
         if isinstance(outcome, ModelCallFailed):
@@ -207,17 +207,19 @@ class ModelCaller:
 
     def make_room(self, transcript: Transcript, span: TurnSpan, limit: float) -> Generator[Event, None, None]:
         """Have the model summarise the oldest part of a prompt with more tokens than the limit, before it is cut."""
-        yield from (Noted(note, span.round_key) for note in self.window.leave_out_what_is_no_text(transcript, limit))
+        yield from (LogNote(note, span.round_key) for note in self.window.leave_out_what_is_no_text(transcript, limit))
         while self.window.weigh(transcript).tokens > limit and self.budget.reached() is not StopReason.TOKEN_LIMIT:
             with self.summaries.slot:
-                older = Older.of(transcript, self.window.weigh(transcript).tokens, limit)
+                older = OlderMessages.of(transcript, self.window.weigh(transcript).tokens, limit)
                 if older is None or self.summaries.has_failed:
                     return
                 summary = self.summaries.known(older) or (yield from self._summary(older, span, limit))
             if summary:
                 transcript.fold(older.stretch, summary)
 
-    def _summary(self, older: Older, span: TurnSpan, limit: float) -> Generator[Event, None, SummaryMessage | None]:
+    def _summary(
+        self, older: OlderMessages, span: TurnSpan, limit: float
+    ) -> Generator[Event, None, SummaryMessage | None]:
         """Ask for one with one try, in half of the time that the turn has; None if the model writes none."""
         self.summaries.asked += 1
         key = f"{span.round_key}.summary{self.summaries.asked}"
@@ -228,10 +230,12 @@ class ModelCaller:
         place = TurnSpan(f"{key}.model", key, _UNSEEN, deadline, deadline)
         request = older.request(limit, self.thought_tags)
         turn = yield from _Asked(asking, self.models.now, request, place, has_one_try=True).run()
-        said = turn.text if isinstance(turn, ModelTurn) and turn.cut in (None, StopReason.LENGTH) else ""
+        said = ""
+        if isinstance(turn, ModelTurn) and turn.cut in (None, StopReason.LENGTH):
+            said = turn.text
         summary = self.summaries.take(older, said)
         if summary is None:
-            yield Noted(
+            yield LogNote(
                 OurWords("there was no summary: what is too long is left out, and none is asked for again"), key
             )
         data = {"messages": len(older.messages), "summary": said[:_MAX_LOGGED]}
@@ -266,7 +270,7 @@ class _Asked:
         spent = Usage.of()
         started = clock.now()
         if waited := self.caller.models.wait.pause(span.deadline):
-            yield Noted(OurWords(f"the model refused another request; waited {waited:.1f} s for it"), span.round_key)
+            yield LogNote(OurWords(f"the model refused another request; waited {waited:.1f} s for it"), span.round_key)
         while True:
             request_id = new_request_id()
             yield ModelStarted(span.key, self.model.model, request_id)
@@ -279,10 +283,16 @@ class _Asked:
                 break
         if reading.was_cut_off:
             yield self._note("the stream was cut before its usage came; its tokens are estimated")
-        result = ModelCallFailed.of(self.model, outcome) if isinstance(outcome, HostFailure) else outcome
+        result: ModelTurn | TimeIsUp | ModelCallFailed
+        if isinstance(outcome, HostFailure):
+            result = ModelCallFailed.of(self.model, outcome)
+        else:
+            result = outcome
         if self._silence() > MOST_SILENCE:
             self._marks["nothing_came_for"] = f"{self._silence():.0f} s"
-        late = "no answer in the time that was left" if isinstance(outcome, TimeIsUp) else None
+        late = None
+        if isinstance(outcome, TimeIsUp):
+            late = "no answer in the time that was left"
         yield ModelFinished(
             key=span.key,
             elapsed_seconds=clock.now() - started,
@@ -311,8 +321,10 @@ class _Asked:
         if not caller.models.takes_opaque_bodies:
             self.transcript.shorten(without_opaque_body)
         for note in caller.window.fit(self.transcript):
-            yield Noted(note, self.span.key)
-        stop = caller.stop if self.model is caller.models.first else ()
+            yield LogNote(note, self.span.key)
+        stop: tuple[str, ...] = ()
+        if self.model is caller.models.first:
+            stop = caller.stop
         request = caller.request(self.transcript, caller.models.as_sent(self.model), stop)
         try:
             yield from self._read(request, request_id)
@@ -377,7 +389,7 @@ class _Asked:
     def _kept(self, note: Sentence) -> Generator[Event, None, ModelTurn]:
         """An answer that stalled, as far as it has come; the note says why it ends there."""
         turn = yield from self.reading.finish(StopReason.TIME_LIMIT)
-        yield Noted(note, self.span.key)
+        yield LogNote(note, self.span.key)
         return turn
 
     def _remedy(self, failure: HostFailure, request: ModelRequest) -> Generator[Event, None, bool]:
@@ -450,11 +462,11 @@ class _Asked:
         if caller.window.weigh(self.transcript).tokens <= tokens * _REMEDY_SHARE:
             return True
         notes = list(caller.window.shrink(self.transcript))
-        yield from (Noted(note, self.span.key) for note in notes)
+        yield from (LogNote(note, self.span.key) for note in notes)
         return bool(notes)
 
-    def _note(self, words: str) -> Noted:
-        return Noted(OurWords(words), self.span.key)
+    def _note(self, words: str) -> LogNote:
+        return LogNote(OurWords(words), self.span.key)
 
     def _used(self) -> Usage:
         """What a try has cost; the run's budget also counts an estimate of what the provider did not report."""
@@ -481,7 +493,9 @@ class _Asked:
 def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:
     """What the model gives to a tool's ``secret-input`` parameters; a call that will not run counts too."""
     tool = toolbox.tools.get(call.name)
-    secret = [parameter for parameter in tool.parameters.values() if parameter.is_secret] if tool else []
+    secret = []
+    if tool:
+        secret = [parameter for parameter in tool.parameters.values() if parameter.is_secret]
     names = list(dict.fromkeys(name for parameter in secret for name in (parameter.name, parameter.own_name)))
     if call.parsed.ok:
         yield from texts_in([call.parsed.args.get(name) for name in names])

@@ -153,7 +153,10 @@ def read_fallback_model(text: str) -> LLMModelConfig | None:
     if named := _NAMED_MODEL.fullmatch(text):
         return LLMModelConfig(provider=named["provider"], model=named["model"], mode="chat")
     advice = "write it as plugin author/plugin/provider/model, for example langgenius/openai/openai/gpt-5-mini"
-    problem = missing_variable(text) if looks_like_selector(text) else f"{advice}; blank means none"
+    if looks_like_selector(text):
+        problem = missing_variable(text)
+    else:
+        problem = f"{advice}; blank means none"
     raise InvalidParameters(f"parameter 'fallback_model': {problem}")
 
 
@@ -171,7 +174,9 @@ def _list(value: object) -> list[Any]:
 
 def _positive_int(value: object) -> int | None:
     try:
-        number = int(value) if isinstance(value, int | float | str) else 0
+        number = 0
+        if isinstance(value, int | float | str):
+            number = int(value)
     except (ValueError, OverflowError):
         return None
     if number > 0:
@@ -200,7 +205,11 @@ def _changed(message: PromptMessage, text: Callable[[str], str], medium: Callabl
         return medium(part)
 
     content = message.content or ""
-    shown = text(content) if isinstance(content, str) else [changed(part) for part in content]
+    shown: str | list[Part]
+    if isinstance(content, str):
+        shown = text(content)
+    else:
+        shown = [changed(part) for part in content]
     if shown == message.content:  # a copy takes longer than to read the message
         return message
     return message.model_copy(update={"content": shown})

@@ -40,7 +40,10 @@ class Limits:
 
     def __call__(self, value: Any, default: int, note: Note) -> int:  # noqa: ANN401 - JSON
         try:
-            number = math.nan if isinstance(value, bool) else float(value)
+            if isinstance(value, bool):
+                number = math.nan
+            else:
+                number = float(value)
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         clamped = min(max(number, self.least), math.inf if self.most is None else self.most)
@@ -48,7 +51,10 @@ class Limits:
             note(OurWords(f"not a number; {self._named(default)} is used"))
             return default
         if number != clamped:
-            allowed = f"below {self.least}" if self.most is None else f"outside {self.least} to {self.most}"
+            if self.most is None:
+                allowed = f"below {self.least}"
+            else:
+                allowed = f"outside {self.least} to {self.most}"
             note(Quoting(f"{number:g} is {allowed}; {self._named(clamped)} is used"))
         return max(int(clamped), math.ceil(min(clamped, 1)))  # 0.4 is a limit, and 0 may be none
 
@@ -68,7 +74,8 @@ class Items[T]:
         items = list[T]()
         for position, item in enumerate(value if isinstance(value, list) else [value], start=1):
             try:
-                items += [self.read(item)] if item not in (None, "") else []
+                if item not in (None, ""):
+                    items += [self.read(item)]
             except (TypeError, ValueError):
                 note(OurWords(f"item {position} cannot be read and is left out"))
         return tuple(items)
@@ -100,7 +107,9 @@ def _each_name(value: object) -> Iterator[str]:
     for entry in value if isinstance(value, list) else [value]:
         text = read_pasted(_text(entry))
         try:
-            pasted = parse_pasted(text) if text.lstrip().startswith("[") else None
+            pasted = None
+            if text.lstrip().startswith("["):
+                pasted = parse_pasted(text)
         except (ValueError, RecursionError):
             pasted = None
         for item in pasted if isinstance(pasted, list) else [text]:
@@ -109,7 +118,9 @@ def _each_name(value: object) -> Iterator[str]:
 
 def _guarded_names(value: object, *_: object) -> tuple[str, ...]:
     """A text without any name stays, so that it is an error: read as no name, it would mean no tool."""
-    said = value.strip() if isinstance(value, str) else ""
+    said = ""
+    if isinstance(value, str):
+        said = value.strip()
     return _names(value) or ((said,) if said else ())
 
 
@@ -253,13 +264,19 @@ class StrategyParams(BaseModel):
             is_query = name == "approval" and _text(given[name]).strip() == _text(given["query"]).strip()
             if looks_like_selector(given[name]) and not is_query:
                 notes.append(Quoting(f"{name}: {missing_variable(str(given[name]))}"))
-                given[name] = None if name in ("approval", "extra_outputs") else given[name]
+                if name in ("approval", "extra_outputs"):
+                    given[name] = None
+                else:
+                    given[name] = given[name]
         values: dict[str, object] = {"model": ModelSelection.read(given.pop("model"), notes.append)}
         for name, value in given.items():
             if not _was_left_alone(value):
                 field = fields[name]
                 about = list[Sentence]()
-                values[name] = field.metadata[0](value, field.default, about.append) if field.metadata else value
+                if field.metadata:
+                    values[name] = field.metadata[0](value, field.default, about.append)
+                else:
+                    values[name] = value
                 notes += [note.of(name) for note in about]
         params = build(values)
         params._notes = tuple(notes)  # noqa: SLF001 - our own, and not a field
@@ -298,7 +315,9 @@ def _values_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any, list[str]]]:
     """Each value that the developer set, with the secrets in it."""
     runtime = raw.get("runtime_parameters")
     listed = raw.get("parameters")
-    declared = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
+    declared = []
+    if isinstance(listed, list):
+        declared = [item for item in listed if isinstance(item, Mapping)]
     kinds = {str(item.get("name")): str(item.get("type")) for item in declared}
     for name, value in runtime.items() if isinstance(runtime, Mapping) else ():
         kind = kinds.get(name)

@@ -95,8 +95,10 @@ def rewritten(node: Any, change: Callable[[Mapping[str, Any]], Mapping[str, Any]
     for key, value in node.items():
         if key in _NAMED_SCHEMAS and isinstance(value, Mapping):
             copy[key] = {name: rewritten(item, change) for name, item in value.items()}
+        elif key in _PLAIN_VALUES:
+            copy[key] = value
         else:
-            copy[key] = value if key in _PLAIN_VALUES else rewritten(value, change)
+            copy[key] = rewritten(value, change)
     return change(copy)
 
 
@@ -153,12 +155,19 @@ class _Measured:
             if keyword in _PLAIN_VALUES or keyword in _DEFINITIONS:
                 continue
             is_named = keyword in _NAMED_SCHEMAS and isinstance(value, Mapping)
-            inner = value.values() if is_named else value if isinstance(value, list) else [value]
+            if is_named:
+                inner = value.values()
+            elif isinstance(value, list):
+                inner = value
+            else:
+                inner = [value]
             still_same = frozenset[str]()
             if keyword == "allOf":
                 still_same = same
             # Each part of a value meets one property, and all of the others.
-            of_keyword = one_of_them if keyword == "properties" else sizes
+            of_keyword = sizes
+            if keyword == "properties":
+                of_keyword = one_of_them
             of_keyword.extend(self._of(each, path, still_same) for each in inner)
         sizes.append(_Size(*map(max, zip(*one_of_them, strict=True))))
         if "unevaluatedProperties" in node or "unevaluatedItems" in node:
@@ -322,7 +331,9 @@ class Check:
 def check_of(schema: dict[str, Any]) -> Check:
     measured = _Measured(schema)
     plain = rewritten(schema, lambda part: {key: part[key] for key in part if key not in _UNUSED})
-    dialect = {"$schema": schema["$schema"]} if schema.get("$schema") else {}
+    dialect = {}
+    if schema.get("$schema"):
+        dialect = {"$schema": schema["$schema"]}
     try:
         validator = _compiled({**plain, **dialect})
     except SchemaUnusable:  # Perhaps only the dialect is unknown.
@@ -344,7 +355,10 @@ def _compiled(schema: Mapping[str, Any]) -> Validator:
 
 def _parts(value: object, text: bytes) -> int:
     """Parts of a value in JSON, at most; long texts and costly numbers count as several."""
-    marks = 0 if isinstance(value, str) else sum(map(text.count, (b",", b":", b"[", b"{")))
+    if isinstance(value, str):
+        marks = 0
+    else:
+        marks = sum(map(text.count, (b",", b":", b"[", b"{")))
     digits = 0
     for start in in_turns(range(0, len(text), _BYTES_AT_ONCE)):
         digits += sum(map(len, _COSTLY_NUMBER.findall(text, start, start + _BYTES_AT_ONCE)))
@@ -352,7 +366,11 @@ def _parts(value: object, text: bytes) -> int:
 
 
 def _depth(value: object) -> int:
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    inner: Iterable[object] = ()
+    if isinstance(value, Mapping):
+        inner = value.values()
+    elif isinstance(value, list):
+        inner = value
     return 1 + max(map(_depth, inner), default=0)
 
 

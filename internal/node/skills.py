@@ -47,7 +47,9 @@ class Skills:
         Raises:
             InvalidParameters: the text is not one or more skills.
         """
-        by_name = {skill.name: skill for skill in read_skills(text)} if text.strip() else {}
+        by_name = {}
+        if text.strip():
+            by_name = {skill.name: skill for skill in read_skills(text)}
         return cls(by_name, {name: None for name in read if name in by_name})
 
     def look_up(self, arguments: Mapping[str, Any]) -> tuple[str, OurWords | None]:

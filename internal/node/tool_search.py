@@ -121,7 +121,10 @@ class ToolSearch:
 
 def _said_of(tool: Tool) -> str:
     """A name such as ``getWeather`` is found whole and in parts."""
-    name = tool.name if tool.name == tool.own_name else f"{tool.name} {tool.own_name}"
+    if tool.name == tool.own_name:
+        name = tool.name
+    else:
+        name = f"{tool.name} {tool.own_name}"
     names = " ".join([*_NAME_WEIGHT * [name], *tool.parameters])
     return f"{names} {'' if names.islower() else _HUMP.sub(' ', names)} {tool.description}"
 

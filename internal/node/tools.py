@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count
@@ -47,7 +47,8 @@ def name_in_history(name: str) -> str:
 def _free_name(name: str, provider: str, taken: Iterable[str]) -> str:
     """A unique name that model APIs accept; tools of the same name get their provider's name in front."""
     plain = name_in_history(name)
-    plain = plain if re.search(r"[a-zA-Z0-9]", plain) else "tool"
+    if not re.search(r"[a-zA-Z0-9]", plain):
+        plain = "tool"
     numbered = (f"{plain[: _NAME_LENGTH - len(str(number)) - 1]}_{number}" for number in count(2))
     candidates = chain([plain, name_in_history(f"{provider.rsplit('/', 1)[-1]}_{plain}")], numbered)
     unavailable = frozenset(taken)
@@ -132,7 +133,10 @@ class ToolParameter:
 def _read_parameter(raw: Mapping[str, Any], name: str, file_names: Sequence[str], note: Note) -> ToolParameter:
     """Read a parameter that the model fills in, under this name; raises ``_Unusable``."""
     kind = raw["type"]
-    default = None if raw.get("default") == "" else raw.get("default")
+    if raw.get("default") == "":
+        default = None
+    else:
+        default = raw.get("default")
     schema = _plain_schema(raw, file_names)
     check = None
     if (own := raw.get("input_schema")) and kind not in _FILES:
@@ -171,7 +175,10 @@ def _usable(own: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[S
     notes: list[Sentence] = []
 
     def checkable(part: Mapping[str, Any]) -> Mapping[str, Any]:
-        lost = {"$ref"} if isinstance(part.get("$ref"), str) else set[str]()
+        if isinstance(part.get("$ref"), str):
+            lost = {"$ref"}
+        else:
+            lost = set[str]()
         notes.extend(Quoting(f"nothing is checked there: {part[key][:100]!r} is not sent by Dify") for key in lost)
         if isinstance(pattern := part.get("pattern"), str):
             try:
@@ -301,8 +308,12 @@ class Tool:
 
     @cached_property
     def prompt_tool(self) -> PromptMessageTool:
-        approval = template.APPROVAL_NOTE if self.needs_approval else ""
-        answer = template.ANSWER_TOOL_NOTE if self.is_answer else ""
+        approval = ""
+        if self.needs_approval:
+            approval = template.APPROVAL_NOTE
+        answer = ""
+        if self.is_answer:
+            answer = template.ANSWER_TOOL_NOTE
         return PromptMessageTool(
             name=self.name,
             description="\n\n".join(text for text in (self.description, approval, answer) if text),
@@ -352,7 +363,9 @@ class Toolbox:
 
     def holding_back(self, most: int) -> "Toolbox":
         """The same, whose prompts offer only the first tools if there are more than ``most``; 0 offers all."""
-        first = min(most, _FIRST_OFFERED) if 0 < most < len(self.tools) else None
+        first = None
+        if 0 < most < len(self.tools):
+            first = min(most, _FIRST_OFFERED)
         return replace(self, held_back=frozenset(list(self.tools)[first:] if first else ()))
 
     def offering(self, tools: Mapping[str, Tool]) -> "Toolbox":
@@ -426,19 +439,37 @@ def build_toolbox(
         else:
             every = (each for each in named_in if named_in[each] or EVERY_TOOL in entries_of[each])
             tools[name] = replace(tool, named_in=frozenset(every))
-    names = ", ".join(list(offered)[:_MAX_NAMED]) + (", …" if len(offered) > _MAX_NAMED else "") or "none"
-    for parameter, entries in entries_of.items():
-        for entry in sorted(entries - found):
-            advice = f"its tools are: {names}; write names or provider/name, separated by commas, or * for all"
-            hint = missing_variable(entry) if looks_like_selector(entry) else advice
-            raise InvalidParameters(f"parameter '{parameter}': the node has no tool {entry!r}; {hint}")
-    unmet = [entry for entry in dict.fromkeys(allowed) if entry not in met]
-    for entry in unmet[:_MAX_NAMED]:
-        hint = f"; {missing_variable(entry)}" if looks_like_selector(entry) else ""
-        notes.append(Quoting(f"allowed_tools: no tool has the name {entry!r}{hint}"))
-    if len(unmet) > _MAX_NAMED:
-        notes.append(OurWords(f"allowed_tools: {len(unmet) - _MAX_NAMED:,} more names match no tool"))
+    _refuse_unmet({name: entries - found for name, entries in entries_of.items()}, list(offered))
+    notes += _notes_on_allowed([entry for entry in dict.fromkeys(allowed) if entry not in met])
     return Toolbox(tools, files or {}, tuple(notes))
+
+
+def _refuse_unmet(unmet: Mapping[str, frozenset[str]], offered: Sequence[str]) -> None:
+    """Raise ``InvalidParameters`` for the first entry, by parameter, that names no tool of the node."""
+    for parameter, entries in unmet.items():
+        for entry in sorted(entries):
+            raise InvalidParameters(f"parameter '{parameter}': the node has no tool {entry!r}; {_hint(entry, offered)}")
+
+
+def _hint(entry: str, offered: Sequence[str]) -> str:
+    if looks_like_selector(entry):
+        return missing_variable(entry)
+    names = list(offered[:_MAX_NAMED])
+    if len(offered) > _MAX_NAMED:
+        names.append("…")
+    known = ", ".join(names) or "none"
+    return f"its tools are: {known}; write names or provider/name, separated by commas, or * for all"
+
+
+def _notes_on_allowed(unmet: Sequence[str]) -> Iterator[Sentence]:
+    """A note for each name of ``allowed_tools`` that no tool has, up to a number of them."""
+    for entry in unmet[:_MAX_NAMED]:
+        hint = ""
+        if looks_like_selector(entry):
+            hint = f"; {missing_variable(entry)}"
+        yield Quoting(f"allowed_tools: no tool has the name {entry!r}{hint}")
+    if len(unmet) > _MAX_NAMED:
+        yield OurWords(f"allowed_tools: {len(unmet) - _MAX_NAMED:,} more names match no tool")
 
 
 def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], note: Note) -> Tool:

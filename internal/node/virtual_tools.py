@@ -173,7 +173,10 @@ class StructuredOutput:
             return cls(answer, texts)
         if any(abs(number) > sys.float_info.max for number in large):
             return cls(answer, None, OurWords("structured_output is null: a number in it is too large for the host"))
-        integers = "1 integer" if len(large) == 1 else f"{len(large)} integers"
+        if len(large) == 1:
+            integers = "1 integer"
+        else:
+            integers = f"{len(large)} integers"
         note = f"structured_output: the host rounds {integers} above 2^53; the answer's text is exact"
         return cls(answer, answer, OurWords(note))
 

@@ -76,7 +76,9 @@ class LogContent:
 
     def arguments(self, call: ToolCall) -> Mapping[str, Any] | str:
         """The arguments by the tool's own names. Without contents only their sizes: a number may be an account's."""
-        arguments = call.parsed.args if call.parsed.ok else wellformed(call.arguments)
+        arguments: Mapping[str, Any] | str = wellformed(call.arguments)
+        if call.parsed.ok:
+            arguments = call.parsed.args
         tool = self.tools.get(call.name)
         if tool and not isinstance(arguments, str):
             arguments = tool.in_own_names(arguments)
@@ -84,7 +86,9 @@ class LogContent:
             return arguments
         if isinstance(arguments, str):
             return size_of(arguments)
-        known = tool.in_own_names(tool.prompt_tool.parameters.get("properties", {})) if tool else {}
+        known = {}
+        if tool:
+            known = tool.in_own_names(tool.prompt_tool.parameters.get("properties", {}))
         return {name if name in known else f"a name of {size_of(name)}": size_of(arguments[name]) for name in arguments}
 
     def reference(self, reference: Reference) -> object:
@@ -127,7 +131,10 @@ class LogContent:
 
 
 def size_of(value: object) -> str:
-    text = value if isinstance(value, str) else _written(value)
+    if isinstance(value, str):
+        text = value
+    else:
+        text = _written(value)
     return f"{len(text):,} character{'' if len(text) == 1 else 's'}"
 
 
@@ -146,10 +153,16 @@ def preview(value: object, redactor: Redactor) -> object:
     """
     if isinstance(value, int | float) and abs(value) <= MAX_EXACT_INTEGER:
         return redactor.json(value)
-    text = value if isinstance(value, str) else _written(value)
+    if isinstance(value, str):
+        text = value
+    else:
+        text = _written(value)
     if len(text) > MAX_PREVIEW_LENGTH:
         return f"{without_named(redactor.head(text, MAX_PREVIEW_LENGTH))}… ({len(text):,} characters)"
-    shown = redactor.text(value) if isinstance(value, str) else redactor.json(read_exactly(text))
+    if isinstance(value, str):
+        shown = redactor.text(value)
+    else:
+        shown = redactor.json(read_exactly(text))
     return rebuilt(shown, _hidden)
 
 
@@ -208,17 +221,14 @@ class LogTree:
     def messages(self, event: e.LogEvent) -> Iterator[AgentInvokeMessage]:
         """The log messages of an event."""
         match event:
-            case e.Noted():
+            case e.LogNote():
                 yield from self._note(event)
             case e.SpanStarted():
-                about = event.about if self._content.is_shown else ""
-                label = f"{event.number}. {about}" if about and event.number else about or event.label
-                yield self._start(event.key, label, {"row": event.label} if about else {}, is_round=event.is_round)
+                yield self._span_started(event)
             case e.SpanFinished():
                 yield from self._round_finished(event)
             case e.ModelStarted():
-                before = self._open[event.key].data["request_ids"] if event.key in self._open else []
-                yield self._start(event.key, event.model, {"request_ids": [*before, event.request_id]})
+                yield self._model_started(event)
             case e.ModelFinished():
                 yield self._model_finished(event)
             case e.ToolStarted():
@@ -227,6 +237,20 @@ class LogTree:
                 yield self._tool_finished(event)
             case _:
                 assert_never(event)
+
+    def _span_started(self, event: e.SpanStarted) -> AgentInvokeMessage:
+        if not (self._content.is_shown and event.about):
+            return self._start(event.key, event.label, {}, is_round=event.is_round)
+        label = event.about
+        if event.number:
+            label = f"{event.number}. {label}"
+        return self._start(event.key, label, {"row": event.label}, is_round=event.is_round)
+
+    def _model_started(self, event: e.ModelStarted) -> AgentInvokeMessage:
+        requests: list[str] = []
+        if event.key in self._open:
+            requests += self._open[event.key].data["request_ids"]
+        return self._start(event.key, event.model, {"request_ids": [*requests, event.request_id]})
 
     def summary(self, summary: e.RunSummary, data: Mapping[str, Any]) -> AgentInvokeMessage:
         """The last log of a run. Dify's page cuts a label after some 25 letters."""
@@ -240,14 +264,17 @@ class LogTree:
         if self._notes_of_run:
             yield self._write("notes", _Status.SUCCESS, "NOTES", {"notes": self._notes_of_run})
 
-    def _note(self, event: e.Noted) -> Iterator[AgentInvokeMessage]:
+    def _note(self, event: e.LogNote) -> Iterator[AgentInvokeMessage]:
         text = self._secrets.for_people.error(self._content.words(event.text))
         shown = preview(text, self._secrets.for_people)
         if event.parent is None and not event.is_row:
             self._notes_of_run.append(shown)
             return
         self._notes += 1
-        key = f"{event.parent}.note{self._notes}" if event.parent else f"note{self._notes}"
+        if event.parent:
+            key = f"{event.parent}.note{self._notes}"
+        else:
+            key = f"note{self._notes}"
         yield self._write(key, _Status.SUCCESS, f"NOTE {text}"[:_MAX_LABEL_LENGTH], {"note": shown})
 
     def _round_finished(self, event: e.SpanFinished) -> Iterator[AgentInvokeMessage]:
@@ -264,7 +291,9 @@ class LogTree:
             "failed_calls": row.failed_calls or None,
         }
         data = self._shown({"assistant": row.said, **event.data}) | _said(below)
-        metadata = cost(row.usage) if row.usage else {}
+        metadata = {}
+        if row.usage:
+            metadata = cost(row.usage)
         yield self._finish(event.key, event.elapsed_seconds, data, metadata, error=error)
 
     def _model_finished(self, event: e.ModelFinished) -> AgentInvokeMessage:
@@ -278,7 +307,10 @@ class LogTree:
             **event.marks,
         }
         for row in self._above(event.key):
-            row.usage = row.usage + event.usage if row.usage else event.usage
+            if row.usage:
+                row.usage = row.usage + event.usage
+            else:
+                row.usage = event.usage
         for row in islice(self._above(event.key), 1):
             row.said = event.text or row.said
         return self._finish(event.key, event.elapsed_seconds, self._shown(data), cost(event.usage), error=event.error)
@@ -287,8 +319,12 @@ class LogTree:
         call = event.call.call
         redactor = self._secrets.for_people
         arguments = self._content.arguments(call)
-        checked = event.call.valid if isinstance(event.call, WaitingCall) else event.call
-        references = checked.references if isinstance(checked, ValidCall) else {}
+        checked = event.call
+        if isinstance(event.call, WaitingCall):
+            checked = event.call.valid
+        references: Mapping[str, Reference] = {}
+        if isinstance(checked, ValidCall):
+            references = checked.references
         data = {
             "arguments": preview(arguments, redactor),
             "resolved": {name: preview(self._content.reference(each), redactor) for name, each in references.items()},
@@ -313,8 +349,13 @@ class LogTree:
                 "result": str(shown.get("tool_response", ""))[:_MAX_BEGINNING],
                 "status": call.status.value,
             }
-        error = None if call.error is None else call.error or OurWords(call.status.value)
-        icon = self._icon(call.judged.tool) if call.judged.tool else {}
+        if call.error is None:
+            error = None
+        else:
+            error = call.error or OurWords(call.status.value)
+        icon = {}
+        if call.judged.tool:
+            icon = self._icon(call.judged.tool)
         return self._finish(event.key, call.elapsed_seconds, shown, icon, error=error)
 
     def _icon(self, tool: Tool) -> dict[str, str]:
@@ -354,7 +395,10 @@ class LogTree:
         row = self._open.pop(key)
         status = _Status.SUCCESS
         shown = {**row.data, **(data or {})}
-        elapsed = {} if elapsed_seconds is None else {LogMetadata.ELAPSED_TIME.value: round(elapsed_seconds, 3)}
+        if elapsed_seconds is None:
+            elapsed = {}
+        else:
+            elapsed = {LogMetadata.ELAPSED_TIME.value: round(elapsed_seconds, 3)}
         if error:
             for above in self._above(key):
                 above.failed_calls += row.is_call
@@ -370,7 +414,9 @@ class LogTree:
 
     def _write(self, key: str, status: _Status, label: str, data: dict[str, Any], **end: Any) -> AgentInvokeMessage:  # noqa: ANN401 - error and metadata
         """Keys are unique in a run, ids must be among all runs of a workflow."""
-        above = f"{self._run}-{outer}" if (outer := _key_above(key)) else None
+        above = None
+        if outer := _key_above(key):
+            above = f"{self._run}-{outer}"
         row = LogRow(id=f"{self._run}-{key}", parent_id=above, status=status, label=label, data=data, **end)
         return AgentInvokeMessage(type=InvokeMessage.MessageType.LOG, message=row)
 
@@ -394,5 +440,7 @@ def cost(usage: Usage) -> dict[str, Any]:
 
 
 def cost_in_words(usage: Usage) -> str:
-    price = f", {usage.total_price:f} {usage.currency or 'USD'}" if usage.total_price else ""
+    price = ""
+    if usage.total_price:
+        price = f", {usage.total_price:f} {usage.currency or 'USD'}"
     return f"{usage.total_tokens:,} tokens{price}"

@@ -11,18 +11,18 @@ from pydantic_core import to_json
 from internal.clock import Clock
 from internal.errors import AgentError
 from internal.events import (
+    AgentThought,
     AnswerBreak,
     AnswerText,
     CallsAnswered,
     Event,
     ExternalImage,
     FileForwarded,
-    Noted,
-    Remark,
+    LogNote,
     RunFinished,
     RunSummary,
     Shown,
-    ShownTogether,
+    ShownBatch,
     ThoughtText,
 )
 from internal.render.log import LogContent, LogTree, error_text
@@ -79,7 +79,7 @@ def render(
                     decisions = decision_summary(summary, variables, secrets.for_people)
                     yield logs.summary(summary, decisions)
                     yield from closing_messages(summary, variables, decisions, secrets.for_people)
-                case AnswerText() | AnswerBreak() | ThoughtText() | ShownTogether() | Remark() | CallsAnswered():
+                case AnswerText() | AnswerBreak() | ThoughtText() | ShownBatch() | AgentThought() | CallsAnswered():
                     pass
                 case _:
                     yield from logs.messages(event)
@@ -99,13 +99,13 @@ def redacted_text(events: Iterable[Event], secrets: KnownSecrets) -> Iterator[Ev
             match event:
                 case AnswerText() | ThoughtText():
                     yield from text.take(event)
-                case ShownTogether(parts):
+                case ShownBatch(parts):
                     if shown := tuple(redacted for part in parts for redacted in text.take(part)):
-                        yield ShownTogether(shown)
-                case Noted():  # may come amid a text, and is for the log only
+                        yield ShownBatch(shown)
+                case LogNote():  # may come amid a text, and is for the log only
                     yield event
-                case Remark(remark):
-                    yield Remark(secrets.for_people.text(remark))
+                case AgentThought(remark):
+                    yield AgentThought(secrets.for_people.text(remark))
                 case _:
                     yield from text.rest()
                     yield event
@@ -131,7 +131,10 @@ class _StreamedText:
             yield part
             return
         certain, held = self.secrets.for_people.split(self._held.text + part.text if self._held else part.text)
-        self._held = type(part)(held) if held else None
+        if held:
+            self._held = type(part)(held)
+        else:
+            self._held = None
         if certain:
             yield type(part)(certain)
 
@@ -145,11 +148,11 @@ class _StreamedText:
 def _written(event: Event, text: TextStream) -> str:
     """The text that an event adds; any event but a thought closes the thought before it."""
     match event:
-        case ShownTogether(parts):
+        case ShownBatch(parts):
             return "".join(_written(part, text) for part in parts)
         case ThoughtText(thought):
             return text.thought(thought)
-        case Remark(remark):
+        case AgentThought(remark):
             text.remark(remark)
             return ""
         case AnswerBreak():
@@ -165,7 +168,9 @@ def _written(event: Event, text: TextStream) -> str:
 
 
 def _list_of_sources(summary: RunSummary, text: TextStream, secrets: KnownSecrets) -> str:
-    entries = (*summary.earlier_sources, *summary.sources) if summary.sources_heading else ()
+    if not summary.sources_heading:
+        return ""
+    entries = (*summary.earlier_sources, *summary.sources)
     if listed := source_list(summary.answer, entries, secrets.for_people.text):
         return text.new_paragraph() + text.answer(f"{summary.sources_heading}\n\n{listed}") + text.finish()
     return ""

@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, assert_never
@@ -121,9 +121,15 @@ def _fitting(values: _Json, left_out: Counter[str]) -> _Json:
     room = MAX_OBJECT_BYTES
     for size, name in sorted((size_on_the_wire({name: value}), name) for name, value in values.items()):
         if size > room:
-            items = values[name] if isinstance(values[name], list) else [values[name]]
+            if isinstance(values[name], list):
+                items = values[name]
+            else:
+                items = [values[name]]
             count = sum(end <= room for end in accumulate(map(size_on_the_wire, items)))
-            kept[name] = items[:count] if isinstance(values[name], list) else None
+            if isinstance(values[name], list):
+                kept[name] = items[:count]
+            else:
+                kept[name] = None
             left_out[name] += len(items) - count
         room -= min(size, room)
     return kept
@@ -137,7 +143,7 @@ def _extra(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> _
         values["state"] = encode(summary.state.redacted(redactor))
         room -= size_on_the_wire(values["state"])
     if ExtraOutput.THOUGHTS in summary.extra_outputs:
-        values["thoughts"], left_out["thoughts"] = _thoughts(summary.tally.thoughts, redactor, room)
+        values["thoughts"], left_out["thoughts"] = _thoughts(summary.totals.thoughts, redactor, room)
         room -= sum(map(size_on_the_wire, values["thoughts"]))
     if ExtraOutput.TOOL_RESULTS in summary.extra_outputs:
         values["tool_results"] = _tool_results(summary, redactor, room, left_out)
@@ -175,7 +181,7 @@ def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: 
 
     One result that would not fit even alone loses only its own.
     """
-    runs = [(done, ended) for done in summary.tally.tool_rounds for ended in done.calls]
+    runs = [(done, ended) for done in summary.totals.tool_rounds for ended in done.calls]
     entries = [_call(done, ended, redactor) for done, ended in in_turns(runs)]
     sizes = [size_on_the_wire(entry) for entry in entries]
     gone = 0
@@ -184,18 +190,21 @@ def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: 
         room += sizes[gone]
         gone += 1
     left_out["tool_results"] = gone
-    left = 0 if gone else room
+    left = room
+    if gone:
+        left = 0
     for entry, (_, ended) in in_turns(zip(reversed(entries[gone:]), reversed(runs[gone:]), strict=True)):
-        said = (
-            {"text": redactor.text(ended.tool_response), "json": _sent_json(ended, redactor, left_out)} if left else {}
-        )
+        said = {}
+        if left:
+            said = {"text": redactor.text(ended.tool_response), "json": _sent_json(ended, redactor, left_out)}
         added = size_on_the_wire(entry | said) - size_on_the_wire(entry)
         if said and added <= left:
             entry.update(said)
             left -= added
         else:
             left_out["tool_results.text"] += 1
-            left = left if added > room else 0
+            if added <= room:
+                left = 0
     return entries[gone:]
 
 
@@ -217,7 +226,7 @@ def _of_subtask(name: str, summary: RunSummary, redactor: Redactor) -> list[_Jso
 
     The entry stands in this subtask alone, so it does not name it.
     """
-    of_it = (done for done in summary.tally.tool_rounds if done.subtask == name)
+    of_it = (done for done in summary.totals.tool_rounds if done.subtask == name)
     runs = [(done, ended) for done in of_it for ended in done.calls]
     texts = cut_evenly([redactor.text(ended.tool_response) for _, ended in runs], _MAX_SUBTASK_RESULTS, len)
     entries = list[_Json]()
@@ -245,11 +254,15 @@ def _of_subtask(name: str, summary: RunSummary, redactor: Redactor) -> list[_Jso
 def _call(done: CallsAnswered, ended: ToolOutcome, redactor: Redactor) -> _Json:
     judged = ended.judged
     parsed = ended.call.parsed
-    checked = judged.valid if isinstance(judged, WaitingCall) else judged
+    checked = judged
+    if isinstance(judged, WaitingCall):
+        checked = judged.valid
     written: Mapping[str, Any] | None = parsed.args if parsed.ok else None
     if judged.tool and written is not None:
         written = judged.tool.in_own_names(written)
-    arguments = checked.as_written if isinstance(checked, ValidCall) else written
+    arguments = written
+    if isinstance(checked, ValidCall):
+        arguments = checked.as_written
     return {
         "round": done.round,
         **_named(done.subtask, redactor),
@@ -266,7 +279,11 @@ def _sent_json(ended: ToolOutcome, redactor: Redactor, left_out: Counter[str]) -
     fitting = (text for text in ended.sent_json if len(text) <= MAX_EXTRA_BYTES)
     values = [value for value in map(read_exactly, fitting) if _can_be_written(value)]
     left_out["tool_results.json"] += len(ended.sent_json) - len(values)
-    return redactor.json(values if len(values) > 1 else values[0] if values else None)
+    if not values:
+        return None
+    if len(values) == 1:
+        return redactor.json(values[0])
+    return redactor.json(values)
 
 
 def _answer_json(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> list[Any]:
@@ -275,7 +292,10 @@ def _answer_json(summary: RunSummary, redactor: Redactor, left_out: Counter[str]
     room = MAX_EXTRA_BYTES
     for value in (value for each in summary.tool_answers for value in each.json_values):
         exact = redactor.json(read_exactly(json.dumps(value)))
-        size = size_on_the_wire(exact) if _can_be_written(exact) else MAX_EXTRA_BYTES + 1
+        if _can_be_written(exact):
+            size = size_on_the_wire(exact)
+        else:
+            size = MAX_EXTRA_BYTES + 1
         if fits := size <= room:
             values.append(exact)
             room -= size
@@ -295,7 +315,9 @@ def _sources(summary: RunSummary) -> list[_Json]:
     """All sources of the run, and those of earlier runs that the answer cites, by number."""
     structured = summary.structured_output
     # In JSON the brackets around a number are a list; and a tool does not know our numbers.
-    texts = texts_in(structured.answer) if structured and structured.answer is not None else [summary.answer]
+    texts: Iterable[str] = [summary.answer]
+    if structured and structured.answer is not None:
+        texts = texts_in(structured.answer)
     cited = frozenset(number for text in texts if not summary.tool_answers for number in cited_numbers(text))
     earlier = [each for each in summary.earlier_sources if each[0] in cited]
     return [
@@ -319,7 +341,7 @@ def _tool_runs(summary: RunSummary, redactor: Redactor) -> list[_Json]:
             "status": ended.status.value,
             "elapsed_seconds": round(ended.elapsed_seconds, 3),
         }
-        for done in summary.tally.tool_rounds
+        for done in summary.totals.tool_rounds
         for ended in done.calls
     ]
 
@@ -349,7 +371,7 @@ def closing_messages(
     for name, value in variables.values.items():
         body = InvokeMessage.VariableMessage(variable_name=name, variable_value=value)
         yield AgentInvokeMessage(type=_Type.VARIABLE, message=body)
-    last = {"execution_metadata": summary.tally.usage.execution_metadata(), "decision_summary": decisions}
+    last = {"execution_metadata": summary.totals.usage.execution_metadata(), "decision_summary": decisions}
     for value in (*variables.sent_json, {"variables": variables.values}, last):
         yield AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=value))
 

@@ -96,7 +96,10 @@ class TextStream:
 
     def thought(self, text: str) -> str:
         """A piece of thought, behind the remarks that wait."""
-        before = "" if self._in_thought else self._end_piece() + self._write(f"{self._gap(1)}<think>\n")
+        if self._in_thought:
+            before = ""
+        else:
+            before = self._end_piece() + self._write(f"{self._gap(1)}<think>\n")
         self._in_thought = True
         text = "".join([*(f"{remark}\n\n" for remark in self._remarks), text])
         self._remarks = []
@@ -104,7 +107,9 @@ class TextStream:
 
     def answer(self, text: str) -> str:
         closing = self.close_thought()
-        gap = self._write(self._gap(1)) if text and self._after_host else ""
+        gap = ""
+        if text and self._after_host:
+            gap = self._write(self._gap(1))
         self._follow_fence(text)
         return closing + gap + self._write(self._quoted(text))
 
@@ -126,7 +131,9 @@ class TextStream:
 
     def finish(self) -> str:
         """What is still to be written of the thought or answer so far, and of remarks."""
-        last = self._remarks.pop() if self._remarks else ""
+        last = ""
+        if self._remarks:
+            last = self._remarks.pop()
         return self._end_piece() + (self.thought(last) + self._end_piece() if last else "")
 
     def broken_off(self, line: str) -> str:
@@ -150,7 +157,9 @@ class TextStream:
     def _end_piece(self) -> str:
         rest = self._waiting
         self._waiting = ""
-        closing = "\n</think>\n" if self._in_thought else ""
+        closing = ""
+        if self._in_thought:
+            closing = "\n</think>\n"
         self._in_thought = False
         return self._write(_NAMED.sub(f"<{_JOINER}", rest) + closing)
 

@@ -142,7 +142,8 @@ def _found(name: str, text: str, wanted: str, limit: int) -> str:
     first = list(islice(everywhere, _MAX_PLACES + 1))
     count = len(first) + sum(1 for _ in everywhere)
     header = (template.FOUND if count else template.NOT_FOUND).format(id=name, count=count, length=len(text))
-    header += template.NOT_SEARCHED if NOT_KEPT.search(text) else ""
+    if NOT_KEPT.search(text):
+        header += template.NOT_SEARCHED
     room = limit - len(header) - len(template.FOUND_MORE.format(id=name, count=count, offset=len(text)))
     entries = [header]
     shown = 0

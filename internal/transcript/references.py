@@ -109,9 +109,14 @@ class References:
             except UnwritableError as problem:
                 told = template.REFERENCE_UNFIT.format(reference=reference[:_QUOTE], problem=problem)
                 raise ReferenceInvalid(told) from None
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if isinstance(value, str):
+            text = value
+        else:
+            text = json.dumps(value, ensure_ascii=False)
         is_long = len(text) > _LONGEST_SHOWN
-        shown = cut_to_size(text, _LONGEST_SHOWN, note=template.LEFT_OUT_OF_QUESTION.format) if is_long else value
+        shown = value
+        if is_long:
+            shown = cut_to_size(text, _LONGEST_SHOWN, note=template.LEFT_OUT_OF_QUESTION.format)
         part = self._parts[reference] = _Part(value, shown, len(text), kept.call.name)
         if len(text) > _LONG:
             let_others_through()
@@ -132,7 +137,10 @@ class References:
         while self._read and size + sum(map(self._length_of_kept, self._read)) > MAX_KEPT_LENGTH:
             self._read.popitem(last=False)
         sent = [read_exactly(text) for text in kept.sent_json]
-        self._read[name] = sent if len(sent) > 1 else sent[0]
+        if len(sent) > 1:
+            self._read[name] = sent
+        else:
+            self._read[name] = sent[0]
         if size > _LONG:
             let_others_through()
         return self._read[name]

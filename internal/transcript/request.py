@@ -102,7 +102,10 @@ def _turn_in_text(message: PromptMessage) -> PromptMessage:
         for call in message.tool_calls
     ]
     text = sound_content(message.content or "")
-    said = text if isinstance(text, str) else message.get_text_content()
+    if isinstance(text, str):
+        said = text
+    else:
+        said = message.get_text_content()
     return AssistantPromptMessage(content=paragraphs(said.strip(), *blocks))
 
 

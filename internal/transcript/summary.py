@@ -31,7 +31,7 @@ _REQUEST_SHARE = 0.7
 
 
 @dataclass(frozen=True)
-class Older:
+class OlderMessages:
     """Messages that follow each other, and that a summary is to replace."""
 
     stretch: range
@@ -39,7 +39,7 @@ class Older:
     is_before_question: bool
 
     @classmethod
-    def of(cls, transcript: Transcript, tokens: float, limit: float) -> "Older | None":
+    def of(cls, transcript: Transcript, tokens: float, limit: float) -> "OlderMessages | None":
         """Earlier turns but for the newest, else the rounds of this turn but for the newest.
 
         None if that is little, or summarised already. The prompt has so many ``tokens``, and may have ``limit``.
@@ -104,18 +104,18 @@ class Summaries:
     asked: int = 0
     has_failed: bool = False
     """Then no more are asked for in this run."""
-    _known: dict[tuple[int, ...], tuple[Older, SummaryMessage]] = field(default_factory=dict, init=False)
+    _known: dict[tuple[int, ...], tuple[OlderMessages, SummaryMessage]] = field(default_factory=dict, init=False)
     """By the identities of the messages that they replace; these are kept, so that no other message gets one."""
     _of_turns: tuple[int, str] = field(default=(0, ""), init=False)
     """How many turns before the run one covers, and its text; of several, the one that covers most."""
 
-    def known(self, older: Older) -> SummaryMessage | None:
+    def known(self, older: OlderMessages) -> SummaryMessage | None:
         found = self._known.get(tuple(map(id, older.messages)))
         if found:
             return found[1]
         return None
 
-    def take(self, older: Older, said: str) -> SummaryMessage | None:
+    def take(self, older: OlderMessages, said: str) -> SummaryMessage | None:
         """The summary that a model has written; None if it says nothing."""
         if not (text := said.strip()):
             self.has_failed = True

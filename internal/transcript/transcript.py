@@ -67,7 +67,9 @@ def without_finding(message: PromptMessage) -> PromptMessage:
 
 def without_first_medium(message: PromptMessage) -> PromptMessage:
     """The first image, document, sound or video becomes a one-line note."""
-    parts = message.content if isinstance(message.content, list) else []
+    parts = []
+    if isinstance(message.content, list):
+        parts = message.content
     for position, part in enumerate(parts):
         if not isinstance(part, TextPromptMessageContent):
             note = TextPromptMessageContent(data=template.ELIDED_MEDIA.format(kind=part.type.value))
@@ -115,7 +117,10 @@ class Weight:
 
 def estimate_tokens(text: str) -> int:
     """ASCII characters / 4 + other characters."""
-    ascii_characters = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
+    if text.isascii():
+        ascii_characters = len(text)
+    else:
+        ascii_characters = len(text.encode("ascii", "ignore"))
     return ascii_characters // 4 + len(text) - ascii_characters
 
 
@@ -125,7 +130,10 @@ def weight_of(message: PromptMessage) -> Weight:
     if isinstance(message.content, str):
         tokens = estimate_tokens(message.content)
     for part in message.content if isinstance(message.content, list) else ():
-        tokens += estimate_tokens(part.data) if isinstance(part, TextPromptMessageContent) else _TOKENS_OF_A_MEDIUM
+        if isinstance(part, TextPromptMessageContent):
+            tokens += estimate_tokens(part.data)
+        else:
+            tokens += _TOKENS_OF_A_MEDIUM
         bodies.append(part.opaque_body)
     if isinstance(message, AssistantPromptMessage):
         for call in message.tool_calls:
@@ -281,7 +289,8 @@ class Transcript:
             newest += self._entries[at].weight.tokens
             if newest > recent:
                 return range(first, end)
-            end = at if _is_of_user(self._entries[at]) else end
+            if _is_of_user(self._entries[at]):
+                end = at
         return range(first, first)
 
     def earlier_rounds(self, excess: float) -> Iterator[range]:
@@ -301,7 +310,8 @@ class Transcript:
                         break
                 oldest += self._entries[at].weight.tokens
             else:
-                end = end if part.stop == size else part.stop
+                if part.stop != size:
+                    end = part.stop
             yield range(first, end)
 
     def tokens_of(self, stretch: range) -> int:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from internal.call import CallStatus, RejectedCall, ToolCall, ToolOutcome
 from internal.errors import StopReason
-from internal.events import CallsAnswered, RunSummary, Tally, Thought
+from internal.events import CallsAnswered, RunSummary, RunTotals, Thought
 from internal.memory.records import State, UserRecord
 from internal.node.params import ExtraOutput
 from internal.render.outputs import MAX_EXTRA_BYTES, MAX_THOUGHTS, Variables
@@ -41,12 +41,12 @@ def made(
         ToolOutcome(RejectedCall(ToolCall(f"call_{number}", "search", written), ""), CallStatus.OK, said)
         for number, said in enumerate(texts or ())
     ]
-    tally = Tally(
+    totals = RunTotals(
         tool_rounds=[CallsAnswered(number, (call,)) for number, call in enumerate(ended, start=1)],
         thoughts=[Thought(number, said) for number, said in enumerate(thoughts or (), start=1)],
     )
     summary = RunSummary(
-        *(StopReason.ANSWERED, 1, "Done.", tally),
+        *(StopReason.ANSWERED, 1, "Done.", totals),
         extra_outputs=frozenset(ExtraOutput),
         state=State(strategy="s", entries=(UserRecord(text=state),)),
     )

@@ -9,7 +9,7 @@ from dify_plugin.entities.invoke_message import InvokeMessage
 
 from internal.call import CallStatus, RejectedCall, ToolCall, ToolOutcome
 from internal.errors import StopReason
-from internal.events import CallsAnswered, RunSummary, Tally
+from internal.events import CallsAnswered, RunSummary, RunTotals
 from internal.memory.state import decode
 from internal.node.virtual_tools import StructuredOutput
 from internal.render.outputs import Variables, closing_messages, decision_summary
@@ -91,7 +91,7 @@ def closed(summary: RunSummary) -> list[AgentInvokeMessage]:
 def test_a_list_of_which_no_line_can_carry_all_loses_its_end_and_the_rest_is_counted() -> None:
     call = RejectedCall(ToolCall("call_1", "検" * 200, "{}"), "")
     answered = CallsAnswered(1, (ToolOutcome(call, CallStatus.OK, "", elapsed_seconds=0.5),) * 10_000)
-    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Tally(tool_rounds=[answered]))
+    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", RunTotals(tool_rounds=[answered]))
 
     *_, last = closed(summary)
 
@@ -106,7 +106,7 @@ def test_where_one_line_cannot_carry_all_variables_the_largest_is_nothing() -> N
     large = {f"plan{number}": "y" * 250_000 for number in range(4)}
     answer = {"x": "y" * 250_100}
     structured = StructuredOutput(answer, answer)
-    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Tally(), variables=large, structured_output=structured)
+    summary = RunSummary(StopReason.ANSWERED, 1, "Done.", RunTotals(), variables=large, structured_output=structured)
 
     sent = [message.model_dump(mode="json")["message"] for message in closed(summary)]
 

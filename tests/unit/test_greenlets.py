@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from internal.calls.runner import Post, run_side_by_side
 from internal.clock import Clock, Deadline
 from internal.errors import OurWords
-from internal.events import Noted
+from internal.events import LogNote
 from internal.host.session import MAX_WAITING, DeadlinePassed, batches
 from tests.support.clock import PATIENCE, FakeTime
 
@@ -90,7 +90,7 @@ def stuck(ended: list[str]) -> Callable[[Post], str]:
     """A job that never ends by itself, and notes when it was ended."""
 
     def job(post: Post) -> str:
-        post(Noted(OurWords("stuck")))
+        post(LogNote(OurWords("stuck")))
         try:
             Event().wait()
         finally:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.errors import OurWords
-from internal.events import AnswerBreak, AnswerText, Event, Noted, ShownTogether, ThoughtText
+from internal.events import AnswerBreak, AnswerText, Event, LogNote, ShownBatch, ThoughtText
 from internal.render.log import MAX_PREVIEW_LENGTH, preview
 from internal.render.messages import redacted_text
 from internal.text.secrets import (
@@ -256,14 +256,14 @@ def test_text_that_was_held_back_but_is_not_secret_is_shown_in_place() -> None:
         *(ThoughtText("my "), ThoughtText("hunt"), AnswerText("er2"), AnswerBreak(), AnswerText("hunter"))
     ]
     assert shown(
-        ShownTogether((ThoughtText(HELD), AnswerBreak(), AnswerText("my hunter2-"))),
-        Noted(OurWords("amid a text")),
-        ShownTogether((AnswerText("hunter2"),)),
-        ShownTogether((AnswerText("hunt"),)),
+        ShownBatch((ThoughtText(HELD), AnswerBreak(), AnswerText("my hunter2-"))),
+        LogNote(OurWords("amid a text")),
+        ShownBatch((AnswerText("hunter2"),)),
+        ShownBatch((AnswerText("hunt"),)),
     ) == [
-        ShownTogether((ThoughtText("[redacted]"), AnswerBreak(), AnswerText("my "))),
-        Noted(OurWords("amid a text")),
-        ShownTogether((AnswerText("[redacted]"),)),
+        ShownBatch((ThoughtText("[redacted]"), AnswerBreak(), AnswerText("my "))),
+        LogNote(OurWords("amid a text")),
+        ShownBatch((AnswerText("[redacted]"),)),
         AnswerText("hunt"),
     ]
 

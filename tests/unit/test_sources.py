@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 from internal.sources import (
     RESOURCE_FIELDS,
-    Bibliography,
+    NumberedSources,
     Source,
     cited_numbers,
     context_block,
@@ -125,7 +125,7 @@ def test_the_address_of_a_source_on_the_web_is_its_link(fields: dict[str, Any], 
 
 
 def test_sources_are_numbered_in_the_order_of_their_first_offer_and_listed_once() -> None:
-    books = Bibliography(4)
+    books = NumberedSources(4)
     first = Source("A", "a")
     second = Source("B", "b")
     third = Source("C", "c", {"document_id": "doc"})
@@ -134,7 +134,7 @@ def test_sources_are_numbered_in_the_order_of_their_first_offer_and_listed_once(
     assert books.add([third, Source("B", "b"), Source("other title", "c", {"document_id": "doc"})]) == [7, 6, 7]
     assert books.entries() == ((5, first), (6, second), (7, third))
     segments = read_context([knowledge({"segment_id": number}) for number in ("s1", "s2", "s1")])
-    assert Bibliography().add(segments) == [1, 2, 1]
+    assert NumberedSources().add(segments) == [1, 2, 1]
 
 
 TAGS = ["<context>", "</context>", "</source>", "<source ", "</SOURCE", "<Context\n", *'</>"\n', "context"]

@@ -29,7 +29,7 @@ from internal.plan_and_reflect import (
     answer_from_findings,
     make_plan,
 )
-from internal.review import SecondLook
+from internal.review import AnswerReview
 from internal.run import Run
 from internal.transcript.steps import UserInput
 from prompt import template
@@ -105,7 +105,7 @@ def answer(run: PlanRun, given: Json) -> Step:
         SubtaskOutcome(SubtaskRecord(name=each["subtask"], answer=each["answer"], completed=each["completed"]))
         for each in findings
     ]
-    ending = yield from answer_from_findings(run, outcomes, SecondLook(run))
+    ending = yield from answer_from_findings(run, outcomes, AnswerReview(run))
     return {"final_answer": ending.text}
 
 
@@ -124,9 +124,9 @@ class _HoldsAll(Approvals):
 def take_step(run: Run[StepParams]) -> Generator[Event, None, Result]:
     name = run.params.step
     given = json.loads(run.params.given)
-    run.bibliography.last = given.get("last_source", 0)
+    run.numbered_sources.last = given.get("last_source", 0)
     done = yield from in_row(SpanStarted(name, name.upper()), STEPS[name](run, given), run.clock)
-    done["last_source"] = run.bibliography.last
+    done["last_source"] = run.numbered_sources.last
     ending = Finish(StopReason.ANSWERED, name)
     return Result(ending, [*run.dialogue.earlier, UserInput(run.task)], variables={"step": done})
 
