@@ -108,6 +108,22 @@ def test_a_plugin_gets_an_environment_when_it_needs_one(tmp_path: Path, capsys: 
     assert "making" not in capsys.readouterr().out
 
 
+@pytest.mark.processes
+def test_the_variables_of_a_machine_without_internet_reach_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of docs/offline.md: a folder of wheels, and no index."""
+    wheel(tmp_path)
+    plugin = tmp_path / "plugin"
+    plugin.mkdir()
+    (plugin / "requirements.txt").write_text("needed==1.0\n")
+    monkeypatch.setattr("shutil.which", lambda _: None)  # pip is asked, also where there is uv
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+
+    python = environment.make_environment(plugin)
+
+    subprocess.run([python, "-c", "import needed"], check=True)
+
+
 def test_a_folder_that_is_not_devhosts_stays(tmp_path: Path) -> None:
     (tmp_path / ".venv" / "Scripts").mkdir(parents=True)
     with pytest.raises(PluginStartError, match="has no Python: remove it"):
