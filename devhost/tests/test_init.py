@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +11,17 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
+from devhost.flow.document import FlowFile
+from devhost.flow.script import FlowScript
+from devhost.flow.tools import agent_nodes
 from devhost.plugin.check import check_plugin
 from devhost.plugin.contents import Contents
 from devhost.plugin.declaration import PluginDeclaration
+from support.plugins import CHARTS, PUPPET
 from support.waiting import PATIENCE
 
 KINDS = ("strategy", "tool")
+OF_CHARTS = ("--plugin", str(PUPPET), "--tools", str(CHARTS))
 EACH = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -73,6 +79,40 @@ def test_a_flow_has_the_strategy_at_hand_for_its_agent(
     assert main(["check", str(folder / "tools")]) == 0
 
 
+def test_an_agent_gets_the_tools_of_a_plugin_that_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tools = tmp_path / "charts"
+    shutil.copytree(CHARTS, tools)
+    chart = tools / "tools" / "draw_chart.yaml"
+    declared = chart.read_text(encoding="utf-8")
+    needed = declared.replace("type: dynamic-select\n    required: false", "type: dynamic-select\n    required: true")
+    chart.write_text(needed, encoding="utf-8")
+    table = tools / "tools" / "export_table.yaml"
+    table.write_text(table.read_text(encoding="utf-8").replace("type: string", "type: file"), encoding="utf-8")
+    flow = tmp_path / "flow"
+    given = ["--plugin", str(PUPPET), "--tools", str(tools), "--approval", "none"]
+
+    assert main(["init", "flow", "desk", "--folder", str(flow), *given]) == 0
+
+    notices = capsys.readouterr().err.splitlines()
+    assert notices == [
+        "notice: left out: export_table, which requires a file, so that Dify does not offer it to an agent",
+        "notice: set draw_chart.palette in the Agent node: Dify's editor wants a value before it publishes",
+    ]
+    (agent,) = agent_nodes(FlowFile.read(flow / "desk.yml"))
+    (entry,) = agent.data["agent_parameters"]["tools"]["value"]
+    assert entry["provider_name"] == "chartmakers/charts/charts"
+    assert entry["settings"] == {
+        "color": {"value": {"type": "constant", "value": "blue"}},
+        "signature": {"value": {"type": "mixed", "value": ""}},
+    }
+    assert set(entry["parameters"]) == {"title", "values", "kind", "height", "caption", "with_grid"}
+    script = FlowScript.read(flow / "script.yaml")
+    assert script.tools == (flow / "../charts",)
+    (call,) = script.models["agent"][0].tool_calls
+    assert (call.name, call.arguments) == ("draw_chart", {"title": "example", "values": "example"})
+    assert main(["check", str(flow / "desk.yml"), "--plugin", str(PUPPET)]) == 0
+
+
 def test_the_tests_of_new_plugins_have_strict_types(home: Path) -> None:
     """`make test` checks a plugin that was begun in the root of the repository, too."""
     files = [str(home / kind / "tests" / f"test_my_{kind}.py") for kind in KINDS]
@@ -106,6 +146,14 @@ def test_the_test_of_a_new_plugin_passes_and_fails_with_the_plugin(home: Path, k
         (["tool", "a", "--folder", "."], ". exists and is not empty: name another folder"),
         (["tool", "a", "--plugin", "."], "--plugin is for a flow, whose agent is a strategy of that plugin"),
         (["flow", "a"], "no strategy plugin was found"),
+        (["tool", "a", "--tools", "."], "--tools is for a flow, whose agent gets the tools of that plugin"),
+        (["flow", "a", "--ask", "b"], "--approval and --ask need the tools that they are about: give --tools DIR"),
+        (["flow", "a", "--plugin", str(CHARTS)], "has no strategies: name the folder of a strategy plugin"),
+        (["flow", "a", *OF_CHARTS], "--approval chat needs a strategy that can ask: puppet of "),
+        (["flow", "a", *OF_CHARTS, "--approval", "form"], "lacks approval_required, the output stop_reason"),
+        (["flow", "a", *OF_CHARTS, "--ask", "draw_charts"], "'draw_charts' (did you mean 'draw_chart'?)"),
+        (["flow", "a", *OF_CHARTS, "--approval", "none", "--ask", "draw_chart"], "with --approval none no tool waits"),
+        (["flow", "a", *OF_CHARTS, "--tools", str(PUPPET)], "puppet is not a tool plugin: its manifest names no tools"),
     ],
 )
 def test_what_cannot_be_written_is_refused(

@@ -11,6 +11,7 @@ from devhost.cli.commands import main
 from devhost.errors import PluginStartError
 from devhost.package import packed, try_install, unknown_files
 from devhost.plugin.contents import Contents
+from devhost.process.session import Watcher
 from support.breaches import complete
 
 SERVES = """
@@ -97,6 +98,15 @@ def package_of(plugin: Path, main_py: str, requirements: str) -> bytes:
     return packed(Contents.of(plugin))
 
 
+class Told(Watcher):
+    def __init__(self) -> None:
+        self.sentences = list[str]()
+
+    def printed(self, plugin: str, text: str) -> None:
+        assert plugin == "charts"
+        self.sentences.append(text)
+
+
 @pytest.mark.processes
 def test_a_package_is_installed_without_what_is_installed_beside_devhost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -106,7 +116,13 @@ def test_a_package_is_installed_without_what_is_installed_beside_devhost(
     (tmp_path / "elsewhere" / "click.py").touch()
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "elsewhere"))
 
-    assert min(try_install(package_of(complete(tmp_path), SERVES, ""))) > 0
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    package = package_of(complete(tmp_path / "charts"), SERVES, "")
+    told = Told()
+
+    assert try_install(package, watcher=told) > 0
+    assert try_install(package, watcher=told) > 0
+    assert [sentence.partition(" ")[0] for sentence in told.sentences] == ["made", "uses"]
 
 
 @pytest.mark.processes

@@ -31,6 +31,45 @@ def test_a_new_flow_plays(*, own: bool, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["eval", str(case), *plugin]) == 1
 
 
+TOOLS = ["--tools", str(ROOT / "examples" / "injection")]
+
+
+@pytest.mark.parametrize("approval", ["chat", "form", "none"])
+def test_a_new_flow_for_tools_that_there_are_plays(
+    approval: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow = tmp_path / "desk"
+    plugin = ["--plugin", str(ROOT)]
+    assert main(["init", "flow", "desk", "--folder", str(flow), *plugin, *TOOLS, "--approval", approval]) == 0
+    capsys.readouterr()
+
+    assert main(["check", str(flow / "desk.yml"), *plugin]) == 0
+    assert "nothing was found that Dify's editor or engine refuses" in capsys.readouterr().out
+    assert main(["eval", str(flow / "case.yaml"), *plugin]) == 0
+
+
+@pytest.mark.parametrize("approval", ["chat", "form"])
+def test_a_call_of_a_new_flow_waits_and_runs_once_after_a_yes(approval: str, tmp_path: Path) -> None:
+    flow = tmp_path / "desk"
+    plugin = ["--plugin", str(ROOT)]
+    ask = ["--approval", approval, "--ask", "search_documents"]
+    assert main(["init", "flow", "desk", "--folder", str(flow), *plugin, *TOOLS, *ask]) == 0
+
+    script = yaml.safe_load((flow / "script.yaml").read_text("utf-8"))
+    waits = {"agent": {"calls": {"exactly": []}, "outputs": {"stop_reason": "approval_required"}}}
+    runs = {"calls": {"exactly": ["search_documents"]}, "outputs": {"stop_reason": "answered"}}
+    if approval == "form":
+        script["answers"] = {"form": "yes"}
+        script["expect"] = {"nodes": {**waits, "agent_again": runs}}
+    else:
+        script["expect"] = {"nodes": waits}
+        script["then"][0]["expect"] = {"nodes": {"agent": runs}}
+        script["then"][1]["expect"] = {"nodes": {"agent": {"calls": {"exactly": []}}}}
+    (flow / "script.yaml").write_text(yaml.safe_dump(script), "utf-8")
+
+    assert main(["flow", "--script", str(flow / "script.yaml"), *plugin]) == 0
+
+
 PAGE = (ROOT / "devhost" / "docs" / "flows.md").read_text(encoding="utf-8")
 SCRIPT, CASE = re.findall(r"^```yaml\n(?=# answers\.yaml|flow:)(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 PLAYED = next(command for command in shown_commands(PAGE) if "--script answers.yaml" in command.line)

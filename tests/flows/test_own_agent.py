@@ -4,7 +4,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
-from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ from tests.support.pages import ROOT
 
 PAGE = (ROOT / "devhost" / "docs" / "your-own-agent.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FILE = re.compile(r"# (in )?([\w./-]+)\n")
-"""The first line of a block that is a file, or lines of it that take the place of those that begin alike."""
+FILE = re.compile(r"# ([\w./-]+)\n")
+"""The first line of a block that is a file."""
 PREPARES = ("python3.12 ", ". ", "pip ", "export ")
 """Commands that make the environment in which this test runs."""
 NEEDS_AN_INDEX = "devhost package "
@@ -34,15 +33,6 @@ def typed(line: str) -> int:
 
 def lines(block: str) -> Iterator[str]:
     return (line for line in block.splitlines() if line and not line.startswith(PREPARES))
-
-
-def replaced(file: Path, block: str) -> str:
-    """The file's text, with each line of the block in place of the line with which it begins for longest."""
-    text = file.read_text(encoding="utf-8").splitlines()
-    for line in block.splitlines():
-        alike = [len([*takewhile(lambda pair: pair[0] == pair[1], zip(line, old, strict=False))]) for old in text]
-        text[alike.index(max(alike))] = line
-    return "\n".join((*text, ""))
 
 
 def test_the_blocks_of_the_page_do_what_it_says(
@@ -64,8 +54,6 @@ def test_the_blocks_of_the_page_do_what_it_says(
         else:
             named = FILE.match(block)
             assert named, f"a block without a file's name: {block}"
-            file = Path(named[2])
-            text = block[named.end() :]
-            file.write_text(replaced(file, text) if named[1] else text, encoding="utf-8")
+            Path(named[1]).write_text(block[named.end() :], encoding="utf-8")
         seen[language if language in seen else "file"] += 1
     assert min(seen.values()) > 2

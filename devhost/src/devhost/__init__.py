@@ -19,7 +19,6 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     reach               which files and addresses a script may use
     protocol            what passes between the host, the daemon and a plugin
     plugin              a plugin's directory as data, and the rules for it
-    scaffold            the folder of a new plugin or chatflow
     models              the interface of a model, and facts about OpenAI's models
     models.scripted     scripts, and the model that answers from one
     models.openai_api   models behind OpenAI's APIs
@@ -28,6 +27,7 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     files               files that plugins fetch over HTTP
     process             a running plugin, in one of the three ways in which Dify runs one, and its sessions
     tools               tools of tool plugins, and Python functions
+    scaffold            the folder of a new plugin or chatflow
     model_plugin        models of model plugins
     sent_tools          whether a model plugin sends tools
     host                the Agent node and the daemon around one strategy plugin

@@ -170,8 +170,8 @@ class ScenarioOptions:
 
 
 def strategy_plugin(folder: Path, package: Path | None = None) -> PluginDeclaration:
-    """`package`: that of which the folder was unpacked, for errors."""
-    declaration = PluginDeclaration.read(folder)
+    """`package`: the package from which the folder was unpacked."""
+    declaration = PluginDeclaration.read(folder, is_unpacked=package is not None)
     if not declaration.strategies:
         remedy = "a plugin with tools is given with --tools DIR, unpacked"
         raise ParameterError(f"{package or folder} has no agent strategy; {remedy}")

@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.text import Text
@@ -25,7 +26,7 @@ from devhost.overview import accept_option, check_lines
 from devhost.plugin.check import check_plugin
 from devhost.plugin.contents import MAX_BYTES, MAX_FILES, Contents
 from devhost.plugin.declaration import PluginDeclaration, nearest_plugin, plugin_in
-from devhost.process.environment import make_environment
+from devhost.process.environment import package_environment
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Watcher
 from devhost.terminal.screen import Screen, open_console
@@ -75,25 +76,24 @@ def unpack(file: Path, folder: Path) -> None:
     plugin_in(folder)
 
 
-def try_install(
-    package: bytes, limits: HostLimits | None = None, watcher: Watcher | None = None
-) -> tuple[float, float]:
-    """The seconds of the installation, and those until the plugin answered; the watcher hears what it prints.
+def try_install(package: bytes, limits: HostLimits | None = None, watcher: Watcher | None = None) -> float:
+    """The seconds until the plugin answered; the watcher hears what it prints, and where its environment is.
 
-    The environment is new and has only the package's dependencies; the plugin is run as by Dify's serverless runtime,
-    as the marketplace's pre-check does.
+    The environment has only the package's dependencies, and is new if none was kept that was made for the same
+    requirements; the plugin is run as by Dify's serverless runtime, as the marketplace's pre-check does.
     """
     with tempfile.TemporaryDirectory(prefix="devhost-install-") as home:
         file = Path(home) / "plugin.difypkg"
         plugin = Path(home) / "plugin"
         file.write_bytes(package)
         unpack(file, plugin)
-        began = time.monotonic()
-        python = str(make_environment(plugin))
+        declared = PluginDeclaration.read(plugin, is_unpacked=True)
         heard = watcher or Watcher()
-        installed = time.monotonic()
-        with PluginProcess.start(plugin, transport="http", python=python, limits=limits or HostLimits(), watcher=heard):
-            return installed - began, time.monotonic() - installed
+        python = str(package_environment(declared.directory, partial(heard.printed, declared.manifest.name)))
+        began = time.monotonic()
+        limits = limits or HostLimits()
+        with PluginProcess.start(declared, transport="http", python=python, limits=limits, watcher=heard):
+            return time.monotonic() - began
 
 
 FOLDER = Path("dist")
@@ -136,11 +136,10 @@ def package(options: PackageOptions) -> int:
     target = options.output or FOLDER / f"{manifest.name}-{manifest.version}.difypkg"
     content = packed(checked.contents)
     if options.install:
-        console.print(Text("installing it into an environment of its own …", "dim"))
+        console.print(Text("trying it in an environment of its own …", "dim"))
         limits = HostLimits(launch_seconds=20) if options.marketplace else None  # as long as its pre-check waits
-        installing, starting = try_install(content, limits, Screen(console))
-        seconds = f"installed in {installing:.0f} s, answered after {starting:.1f} s"
-        console.print(Text(seconds, "green"), soft_wrap=True)
+        seconds = try_install(content, limits, Screen(console))
+        console.print(Text(f"it is installed, and answered after {seconds:.1f} s", "green"), soft_wrap=True)
     with worded(lambda why: HostError(f"{target} cannot be written: {why}")):
         target.parent.mkdir(parents=True, exist_ok=True)
         write_file(target, content)

@@ -314,9 +314,11 @@ class PluginDeclaration(Declared):
     strategy_providers: tuple[StrategyProvider, ...]
     tool_providers: tuple[ToolProvider, ...]
     model_providers: tuple[ModelProvider, ...] = ()
+    is_unpacked: bool = False
+    """Whether the folder was unpacked from a package, and exists until the command ends."""
 
     @classmethod
-    def read(cls, directory: Path) -> Self:
+    def read(cls, directory: Path, *, is_unpacked: bool = False) -> Self:
         directory = plugin_in(real_path(directory))
         manifest = _read(directory, MANIFEST, Manifest)
         return cls(
@@ -330,6 +332,7 @@ class PluginDeclaration(Declared):
                 _read(directory, path, ToolProvider, ("tools", Tool)) for path in manifest.plugins.tools
             ),
             model_providers=tuple(_read(directory, path, ModelProvider) for path in manifest.plugins.models),
+            is_unpacked=is_unpacked,
         )
 
     @cached_property

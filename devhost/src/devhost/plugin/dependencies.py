@@ -93,6 +93,24 @@ def listed(directory: Path) -> list[Line]:
     return list(requirement_lines(directory, file))
 
 
+def are_from_an_index(directory: Path) -> bool:
+    """Whether names and versions alone say what is installed, and no path or address, whose content may change.
+
+    OSError or ValueError as above.
+    """
+    if any(line.requirement is None or line.requirement.url is not None for line in listed(directory)):
+        return False
+    try:
+        project = tomllib.loads(read_file(directory / PYPROJECT).decode("utf-8-sig"))
+    except FileNotFoundError:
+        return True
+    match project:
+        case {"tool": {"uv": {"sources": dict(sources)}}}:
+            return not sources
+        case _:
+            return True
+
+
 def missing(directory: Path) -> Iterator[str]:
     """What of it is not installed beside devhost, as parts of a sentence; what cannot be looked up counts as missing.
 

@@ -1,19 +1,37 @@
-"""The Python that runs a plugin: that of its own .venv, which is made if it has none, or else devhost's."""
+"""The Python that runs a plugin: that of its own .venv, which is made if it has none, or else devhost's.
 
+A package is unpacked into a new folder each time. Its environment is kept in the user's cache instead, for the next
+package with the same requirements.
+"""
+
+import csv
+import fcntl
+import hashlib
+import os
 import shlex
 import shutil
 import sys
+import sysconfig
 import threading
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
-from typing import Unpack
+from typing import IO, Unpack
 
 from devhost.errors import PluginStartError
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, listed, missing, requirements_file
+from devhost.plugin.dependencies import (
+    PYPROJECT,
+    REQUIREMENTS,
+    are_from_an_index,
+    listed,
+    missing,
+    requirements_file,
+)
 from devhost.process.command import why_it_failed
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.program import inherited_environment
@@ -62,14 +80,7 @@ def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOption
     own = own_python(directory)
     if own is None and options.get("python", sys.executable) == sys.executable and (missing := _missing(directory)):
         if options.get("installs"):
-            told(f"needs {missing}: making {directory / ENVIRONMENT} with {'uv' if shutil.which('uv') else 'pip'} …")
-            began = time.monotonic()
-            try:
-                own = make_environment(directory, options.get("stop"))
-            except PluginStartError as error:
-                also = f"To make it by hand: {by_hand(directory)}\nTo run the plugin without it: --no-install"
-                raise PluginStartError(f"{error}\n{also}") from error
-            told(f"made {directory / ENVIRONMENT} in {time.monotonic() - began:.1f} s")
+            own = _made_for(plugin, missing, told, options.get("stop"))
         else:
             told(f"runs in devhost's Python, which lacks {missing}. To make its own .venv: {by_hand(directory)}")
     if own is not None:
@@ -83,6 +94,26 @@ def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOption
                 f"{error}\nIt ran in {where}. To install what it needs: {by_hand(directory)}"
             ) from error
         raise
+
+
+def _made_for(plugin: PluginDeclaration, missing: str, told: Callable[[str], None], stop: Stop | None) -> Path:
+    """The Python of its environment, which is told: what it has to have, where it is, and how long it took."""
+    directory = plugin.directory
+    installer = "uv" if shutil.which("uv") else "pip"
+    remedies = ["To run the plugin without it: --no-install"]
+    try:
+        if plugin.is_unpacked:
+            told(f"needs {missing}: looking for an environment that was made for it, or making one with {installer} …")
+            own = package_environment(directory, told, stop)
+        else:
+            remedies.insert(0, f"To make it by hand: {by_hand(directory)}")
+            told(f"needs {missing}: making {directory / ENVIRONMENT} with {installer} …")
+            began = time.monotonic()
+            own = make_environment(directory, stop)
+            told(f"made {directory / ENVIRONMENT} in {time.monotonic() - began:.1f} s")
+    except PluginStartError as error:
+        raise PluginStartError("\n".join((str(error), *remedies))) from error
+    return own
 
 
 def _missing(directory: Path) -> str:
@@ -100,36 +131,41 @@ def make_environment(directory: Path, stop: Stop | None = None) -> Path:
             return own
         if environment.exists():
             raise PluginStartError(f"{environment} has no Python: remove it, or make it: {by_hand(directory)}")
-        try:
-            environment.mkdir()
-            (environment / ".gitignore").write_text("*\n", encoding="utf-8")
-            for command in commands(directory, shutil.which("uv")):
-                _install(command, directory, stop)
-        except BaseException as error:
-            shutil.rmtree(environment, ignore_errors=True)
-            if isinstance(error, OSError | ValueError):
-                raise PluginStartError(f"{environment} cannot be made: {error}") from error
-            raise
+        _make(environment, directory, stop)
         return environment / "bin" / "python"
 
 
-def commands(directory: Path, uv: str | None) -> Iterator[list[str]]:
+def _make(environment: Path, directory: Path, stop: Stop | None) -> None:
+    """What the plugin in the directory needs, installed in a new environment. A failure leaves nothing behind."""
+    try:
+        environment.mkdir()
+        (environment / ".gitignore").write_text("*\n", encoding="utf-8")
+        for command in commands(directory, shutil.which("uv"), environment):
+            _install(command, directory, environment, stop)
+    except BaseException as error:
+        shutil.rmtree(environment, ignore_errors=True)
+        if isinstance(error, OSError | ValueError):
+            raise PluginStartError(f"{environment} cannot be made: {error}") from error
+        raise
+
+
+def commands(directory: Path, uv: str | None, environment: Path = Path(ENVIRONMENT)) -> Iterator[list[str]]:
     """They are run in the plugin's folder, one after the other. OSError or ValueError for a list that is not valid."""
-    python = f"{ENVIRONMENT}/bin/python"
+    python = str(environment / "bin" / "python")
     lock = directory / "uv.lock"
     if uv is None:
-        yield [sys.executable, "-m", "venv", ENVIRONMENT]
+        yield [sys.executable, "-m", "venv", str(environment)]
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
     else:
-        yield [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, ENVIRONMENT]
+        yield [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(environment)]
         install = [uv, "pip", "install", "--quiet", "--python", python]
     if uv is not None and lock.is_file():
         yield [uv, "sync", "--quiet", "--frozen", "--no-dev", "--no-install-project"]
         return
     if lock.is_file():
-        pins = directory / ENVIRONMENT / "pins.txt"
-        pins.write_text(_pins(lock), encoding="utf-8")
-        install += ["-c", f"{ENVIRONMENT}/{pins.name}"]
+        pins = environment / "pins.txt"
+        (directory / pins).write_text(_pins(lock), encoding="utf-8")
+        install += ["-c", str(pins)]
     if requirements_file(directory) == REQUIREMENTS:
         yield [*install, "-r", REQUIREMENTS]
     elif lines := listed(directory):
@@ -144,8 +180,124 @@ def _pins(lock: Path) -> str:
     return "".join(f"{package['name']}=={package['version']}\n" for package in pinned)
 
 
-def _install(command: list[str], directory: Path, stop: Stop | None) -> None:
-    environment = str(directory.absolute() / ENVIRONMENT)
-    variables = {**inherited_environment(), "UV_PROJECT_ENVIRONMENT": environment}
+def _install(command: list[str], directory: Path, environment: Path, stop: Stop | None) -> None:
+    variables = {**inherited_environment(), "UV_PROJECT_ENVIRONMENT": str(environment)}
     if why := why_it_failed(command, directory, environment=variables, stop=stop):
         raise PluginStartError(f"{environment} cannot be made: {' '.join(command[:4])} … failed\n{why}")
+
+
+# The environments of packages, in the user's cache: one for each content of the requirements and each Python.
+
+WHOLE = "devhost-packages.txt"
+"""The file that lists the installed packages. It is written last, so an environment without it is unfinished."""
+KEPT_SECONDS = 30 * 24 * 3600
+"""An environment that was not used for so long is removed when another one is made."""
+
+
+def environments() -> Path:
+    """Their folder. $XDG_CACHE_HOME has to be absolute, as its specification says."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not cache.is_absolute():
+        cache = Path.home() / ".cache"
+    return cache / "devhost" / "environments"
+
+
+def package_environment(directory: Path, told: Callable[[str], None], stop: Stop | None = None) -> Path:
+    """The Python of an environment with what an unpacked package needs: a kept one that fits, or a new one."""
+    began = time.monotonic()
+    kept = _kept_for(directory)
+    if kept is None:
+        python = make_environment(directory, stop)
+        told(f"made an environment in {time.monotonic() - began:.1f} s; it is removed with the unpacked package")
+        return python
+    with _alone(kept, told, stop):
+        if _is_whole(kept):
+            told(f"uses {kept}, which was made for the same requirements")
+        else:
+            shutil.rmtree(kept, ignore_errors=True)
+            _make(kept, directory, stop)
+            (kept / WHOLE).write_text("".join(_packages(kept)), encoding="utf-8")
+            told(f"made {kept} in {time.monotonic() - began:.1f} s")
+            _remove_unused(kept.parent)
+        os.utime(kept / WHOLE)
+    return kept / "bin" / "python"
+
+
+def _kept_for(directory: Path) -> Path | None:
+    """Where the environment of these requirements is kept. It may not exist yet.
+
+    None if requirements name paths or addresses, whose content may change, and if the cache cannot be written.
+    """
+    python = (sys.version, sysconfig.get_platform(), sys.base_prefix)
+    digest = hashlib.sha256(repr(python).encode())
+    try:
+        if not are_from_an_index(directory):
+            return None
+        files = (*directory.rglob("*.txt"), directory / PYPROJECT, directory / "uv.lock")
+        for file in sorted(file for file in files if file.is_file()):
+            digest.update(repr((file.relative_to(directory).as_posix(), read_file(file))).encode())
+        environments().mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError):
+        return None
+    return environments() / digest.hexdigest()[:32]
+
+
+@contextmanager
+def _alone(kept: Path, told: Callable[[str], None], stop: Stop | None) -> Iterator[None]:
+    """Waits until no other devhost makes or checks this environment. A process that ends gives its lock back."""
+    with Path(f"{kept}.lock").open("w", encoding="utf-8") as lock:
+        if not _is_taken(lock):
+            told(f"waits for another devhost, which makes {kept}")
+            while not _is_taken(lock):
+                if stop is not None and stop.requested:
+                    raise PluginStartError(f"stopped while another devhost made {kept}")
+                time.sleep(0.1)
+        yield
+
+
+def _is_taken(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_whole(kept: Path) -> bool:
+    """Whether its Python and every file that was installed are still there, with their sizes."""
+    if not (kept / "bin" / "python").is_file() or not (kept / WHOLE).is_file():
+        return False
+    if read_file(kept / WHOLE).decode() != "".join(_packages(kept)):
+        return False
+    return all(_has_its_size(file, size) for each in _installed(kept) for file, size in _files(each))
+
+
+def _installed(kept: Path) -> list[Distribution]:
+    return list(distributions(path=[str(folder) for folder in kept.glob("lib/python*/site-packages")]))
+
+
+def _packages(kept: Path) -> list[str]:
+    """A line for each installed package."""
+    return sorted(f"{each.name}=={each.version}\n" for each in _installed(kept))
+
+
+def _files(package: Distribution) -> Iterator[tuple[Path, int]]:
+    """What its list of files says, as far as that tells sizes. `Distribution.files` leaves out missing files."""
+    for name, _, size in csv.reader((package.read_text("RECORD") or "").splitlines()):
+        if size:
+            yield Path(str(package.locate_file(name))), int(size)
+
+
+def _has_its_size(file: Path, size: int) -> bool:
+    try:
+        return file.stat().st_size == size
+    except OSError:
+        return False
+
+
+def _remove_unused(folder: Path) -> None:
+    """Removes environments that were not used for a long time, except one that another devhost looks at."""
+    for stamp in folder.glob(f"*/{WHOLE}"):
+        with suppress(FileNotFoundError), Path(f"{stamp.parent}.lock").open("w", encoding="utf-8") as lock:
+            if time.time() - stamp.stat().st_mtime > KEPT_SECONDS and _is_taken(lock):
+                shutil.rmtree(stamp.parent, ignore_errors=True)

@@ -17,8 +17,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from devhost.errors import ParameterError
 from devhost.options import argument, command, option
-from devhost.plugin.declaration import Parameter, PluginDeclaration, nearest_strategy_plugin
+from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.protocol.wire import JsonObject
+from devhost.scaffold.flow_folder import QUESTION, AgentTools, Approval, FlowAgent
 from devhost.text import real_path
 
 type Kind = Literal["strategy", "tool", "flow"]
@@ -37,8 +38,14 @@ class NewPlugin:
     name: str
     author: str
     folder: Path
-    strategy_plugin: Path | None = None
-    """Of the agent in a flow."""
+    agent: FlowAgent | None = None
+    """Set for a flow alone."""
+    tools: AgentTools | None = None
+    """What a flow's agent gets; None if the flow comes with a new tool."""
+    approval: Approval = "chat"
+    """How calls of `tools` are approved."""
+    asking: tuple[str, ...] = ()
+    """The names of the tools that wait for a yes; empty for all."""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name) or not re.fullmatch(r"[a-z0-9_-]{1,64}", self.author):  # the daemon's pattern
@@ -52,24 +59,24 @@ class NewPlugin:
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise ParameterError(f"{self.folder} exists and is not empty: name another folder")
         home = TEMPLATES / self.kind
+        if self.tools is not None:
+            home = TEMPLATES / "flow_with_tools"
         environment = Environment(  # noqa: S701 - nothing of it is HTML
-            loader=FileSystemLoader(home), undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True
+            loader=FileSystemLoader([home, TEMPLATES]),
+            undefined=StrictUndefined,
+            keep_trailing_newline=True,
+            trim_blocks=True,
         )
         environment.filters["json"] = partial(json.dumps, ensure_ascii=False)
-        words = self.name.split("_")
         written = list[Path]()
-        values: JsonObject = {
-            "name": self.name,
-            "author": self.author,
-            "title": " ".join(words).strip().capitalize(),
-            "class_name": "".join(word.capitalize() for word in words),
-            "today": datetime.now(UTC).date().isoformat(),
-            "sdk": SDK,
-        }
-        if self.strategy_plugin is not None:
+        values = self._values
+        if self.agent is not None and self.tools is not None:
+            values |= self.tools.values(self.agent, self.approval, self.asking)
+            values["folders"] = [self._path_to(plugin) for plugin in self.tools.plugins]
+        elif self.agent is not None:
             tools = NewPlugin("tool", f"{self.name}_tools", self.author, self.folder / "tools")
-            values |= _of_flow(self.strategy_plugin, tools)
             written += tools.write()
+            values |= _with_new_tool(self.agent, PluginDeclaration.read(tools.folder))
         for template in sorted(path for path in home.rglob(f"*{SUFFIX}") if path.is_file()):
             name = template.relative_to(home).as_posix()
             file = self.folder / environment.from_string(name.removesuffix(SUFFIX)).render(values)
@@ -78,70 +85,30 @@ class NewPlugin:
             written.append(file)
         return written
 
+    @property
+    def _values(self) -> JsonObject:
+        """The values that every template may use."""
+        words = self.name.split("_")
+        values: JsonObject = {
+            "name": self.name,
+            "author": self.author,
+            "title": " ".join(words).strip().capitalize(),
+            "class_name": "".join(word.capitalize() for word in words),
+            "today": datetime.now(UTC).date().isoformat(),
+            "sdk": SDK,
+        }
+        if self.agent is not None:
+            values["plugin"] = f" --plugin {shlex.quote(self._path_to(self.agent.plugin))}"
+        return values
 
-# The chatflow of a flow's folder: its agent is the first strategy of the plugin at hand.
-
-MODEL: JsonObject = {
-    "type": "model-selector",
-    "provider": "langgenius/openai/openai",
-    "model": "gpt-5",
-    "model_type": "llm",
-    "mode": "chat",
-    "completion_params": {},
-}
-TEXTS = {"query": "{{#sys.query#}}", "instruction": "Write what is asked for, in one line. Count its words."}
-EDGES = (
-    ("start", "source", "agent"),
-    ("agent", "source", "form"),
-    ("form", "yes", "keep"),
-    ("form", "no", "rejected"),
-    ("keep", "source", "published"),
-)
-
-
-def _of_flow(plugin: Path, tools: NewPlugin) -> JsonObject:
-    declared = PluginDeclaration.read(plugin)
-    provider, strategy = next(iter(declared.strategies.values()))
-    of_tools = f"{tools.author}/{tools.name}"
-    panel = {each.name: _in_panel(each, f"{of_tools}/{tools.name}") for each in strategy.parameters}
-    return {
-        "edges": EDGES,
-        "tools": of_tools,
-        "plugin": f" --plugin {shlex.quote(os.path.relpath(real_path(plugin), real_path(tools.folder.parent)))}",
-        "strategy": {
-            "plugin": f"{declared.manifest.author}/{declared.manifest.name}",
-            "provider": declared.provider_id(provider),
-            "name": strategy.identity.name,
-            "label": strategy.identity.label.en_US,
-            "outputs": strategy.output_schema or {},
-            "panel": {name: value for name, value in panel.items() if value is not None},
-        },
-    }
+    def _path_to(self, plugin: PluginDeclaration) -> str:
+        """From the new folder."""
+        return os.path.relpath(real_path(plugin.directory), real_path(self.folder))
 
 
-def _in_panel(parameter: Parameter, provider: str) -> object:
-    """None for what has a default, or may be empty."""
-    if parameter.type == "model-selector":
-        return MODEL
-    if parameter.type == "array[tools]":
-        return [
-            {
-                "provider_name": provider,
-                "type": "builtin",
-                "tool_name": "count_words",
-                "tool_label": "Count words",
-                "tool_description": "Counts the words of a text.",
-                "enabled": True,
-                "settings": {},
-                "parameters": {"text": {"auto": 1, "value": None}},
-                "extra": {"description": ""},
-            }
-        ]
-    if parameter.name in TEXTS:
-        return TEXTS[parameter.name]
-    if not parameter.required or parameter.default is not None:
-        return None
-    return parameter.options[0].value if parameter.options else parameter.min or 0 if parameter.type == "number" else ""
+def _with_new_tool(agent: FlowAgent, tools: PluginDeclaration) -> JsonObject:
+    given = {"query": QUESTION, "instruction": "Write what is asked for, in one line. Count its words."}
+    return {**agent.values([tools]), "panels": {"agent": agent.panel(tools.tools, given)}}
 
 
 @dataclass(frozen=True)
@@ -150,7 +117,25 @@ class InitOptions:
     name: str = argument("NAME")
     folder: Path | None = option("--folder DIR", "Where it is written; by default a folder with its name.")
     plugin: Path | None = option("--plugin DIR", "Of a flow, the strategy plugin of its agent; else the nearest.")
+    tools: tuple[Path, ...] = option(
+        "--tools DIR...", "A tool plugin whose tools a flow's agent gets; repeatable. By default a new one."
+    )
+    approval: Approval | None = option(
+        "--approval [chat|form|none]",
+        "Where calls of these tools wait for a yes: in the chat (default), in a form, or not at all.",
+    )
+    ask: tuple[str, ...] = option("--ask NAME...", "A tool that waits for a yes; repeatable. By default all do.")
     author: str = option("--author NAME", "Your name in Dify's marketplace.", default="me", show_default=True)
+
+    def refuse_what_does_not_go_together(self) -> None:
+        if self.kind != "flow" and self.plugin is not None:
+            raise ParameterError("--plugin is for a flow, whose agent is a strategy of that plugin")
+        if self.kind != "flow" and self.tools:
+            raise ParameterError("--tools is for a flow, whose agent gets the tools of that plugin")
+        if not self.tools and (self.approval is not None or self.ask):
+            raise ParameterError("--approval and --ask need the tools that they are about: give --tools DIR")
+        if self.approval == "none" and self.ask:
+            raise ParameterError("--ask names tools that wait for a yes, and with --approval none no tool waits")
 
 
 @command(InitOptions)
@@ -163,16 +148,22 @@ def init(options: InitOptions) -> int:
       devhost init strategy my_strategy
       devhost init tool my_tool --author my-name
       devhost init flow my_flow --plugin my_strategy
+      devhost init flow my_desk --tools my_tool --approval form
     """
-    strategies = options.plugin
+    options.refuse_what_does_not_go_together()
+    agent = None
+    tools = None
     if options.kind == "flow":
-        strategies = strategies or nearest_strategy_plugin()
-    elif strategies is not None:
-        raise ParameterError("--plugin is for a flow, whose agent is a strategy of that plugin")
+        agent = FlowAgent.of(PluginDeclaration.read(options.plugin or nearest_strategy_plugin()))
+    if options.tools:
+        tools = AgentTools(tuple(map(PluginDeclaration.read, options.tools)))
     folder = options.folder or Path(options.name)
-    plugin = NewPlugin(options.kind, options.name, options.author, folder, strategies)
+    approval = options.approval or "chat"
+    plugin = NewPlugin(options.kind, options.name, options.author, folder, agent, tools, approval, options.ask)
     for file in plugin.write():
         click.echo(file)
+    for notice in () if tools is None else tools.notices:
+        click.echo(f"notice: {notice}", err=True)
     click.echo(f"\nREADME.md in {plugin.folder} says how to run it.")
     if shutil.which("devhost") is None:
         click.echo(f'Its commands need devhost in your PATH: export PATH="{Path(sys.executable).parent}:$PATH"')
