@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
-from devhost.conversation import conversation_report
+from devhost.playing import conversation_report
 from support.plugins import FIXTURES, PROJECT, PUPPET
 from support.waiting import PATIENCE
 

@@ -78,8 +78,8 @@ def test_click_reads_the_arguments_of_a_chat_as_its_values(held: Values) -> None
     example, _, scenario = named.partition("/") if kind == "example" else ("", "", "")
     assert (read["example"], read["scenario"]) == (example or None, scenario or None)
     assert str(read["script"]) == (named if kind == "script" else "None")
-    for name in ("plugin", "strategy"):
-        assert str(read[name]) == str(held.get(name))
+    assert str(read["strategy"]) == str(held.get("strategy"))
+    assert list(map(str, read["plugins"])) == ([held["plugin"]] if held.get("plugin") else [])
     for name in ("tools", "files"):
         assert list(map(str, read[name])) == [line for line in held.get(name, "").split("\n") if line]
     assert list(read["servers"]) == [line for line in held.get("mcp", "").split("\n") if line]

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.models.scripted.script import Script
 from devhost.protocol.wire import JsonObject
+from devhost.script import Script
 from support.plugins import FIXTURES, PUPPET
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from devhost.evaluation.runs import judged
-from devhost.expected import Expected, Observed
+from devhost.expected import Expected
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.run import ToolCall
+from devhost.observed import Observed
 
 SEEN = Observed(
     text="Files stay 30 days [1].\nThen they are gone.",
@@ -55,7 +56,14 @@ def failed(expected: dict[str, Any], observed: Observed = SEEN) -> list[str]:
             {"calls": {"never": [{"search": {"language": "ja"}}]}},
             {"calls": {"never": [{"search": {"language": "en"}}]}},
         ),
+        ({"calls": {"at_most": ["look", "search", "search", "x"]}}, {"calls": {"at_most": ["look", "search"]}}),
+        ({"calls": {"exactly": 3}}, {"calls": {"exactly": 2}}),
+        ({"calls": {"at_least": 3, "at_most": 3}}, {"calls": {"at_least": 4}}),
+        ({"calls": 3}, {"calls": 2}),
         ({"failed_calls": 1}, {"failed_calls": 0}),
+        ({"failed_calls": {"exactly": 1}}, {"failed_calls": {"exactly": 0}}),
+        ({"failed_calls": {"exactly": ["look"]}}, {"failed_calls": {"exactly": ["search"]}}),
+        ({"failed_calls": {"at_least": 1, "at_most": ["look"]}}, {"failed_calls": {"at_most": ["search"]}}),
         ({"stop_reason": ["time_limit", "answered"]}, {"stop_reason": "time_limit"}),
         ({"sources": {"cited": ["E-2011", "Guide"], "at_least": 2}}, {"sources": {"cited": "E-2012"}}),
         ({"sources": {"at_most": 2}}, {"sources": {"at_most": 1}}),
@@ -103,7 +111,7 @@ def test_a_call_serves_one_expectation_only() -> None:
 
 
 def test_a_run_that_failed_fits_nothing() -> None:
-    assert failed({}, replace(SEEN, error="ValueError: broke")) == ["run"]
+    assert failed({}, replace(SEEN, error="ValueError: broke")) == ["status"]
 
 
 @pytest.mark.parametrize(

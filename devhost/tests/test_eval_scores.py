@@ -142,7 +142,7 @@ def test_an_evaluation_keeps_no_run_that_has_ended(results: Path) -> None:
     code = """
 import gc
 from devhost import Run
-from devhost.expected import Observed
+from devhost.observed import Observed
 
 def alive(run):
     gc.collect()

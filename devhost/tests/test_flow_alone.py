@@ -8,9 +8,9 @@ from devhost.cli.commands import main
 from devhost.errors import FlowFileError, ParameterError
 from devhost.flow.alone import NodeAlone
 from devhost.flow.document import FlowFile
-from devhost.flow.script import FlowScript
 from devhost.limits import HostLimits
 from devhost.protocol.wire import JsonObject
+from devhost.script import Script
 from devhost.trace.flow import BEFORE_ONE_NODE
 from support.flow_documents import answer, chain, chatflow, llm, node
 
@@ -131,7 +131,7 @@ def test_its_flow_is_the_same_app_with_that_node_alone(file: FlowFile) -> None:
 def test_the_script_says_what_it_says_for_the_node_in_the_first_turn_that_does(file: FlowFile) -> None:
     turns = [{"text": "Tea"}]
     then = [{"query": "And?", "models": {"Ask": turns}, "expect": {"answer": "x"}, "answers": {"other": "ok"}}]
-    script = FlowScript.model_validate({"query": "First", "models": {"inside": turns}, "then": then})
+    script = Script.model_validate({"query": "First", "models": {"inside": turns}, "then": then})
 
     said = NodeAlone.of(file, "ask").script(script)
 

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from devhost.flow.cases import FlowCase, FlowConversation
+from devhost.case import Case
+from devhost.conversation import Conversation
 from devhost.flow.document import FlowFile
-from devhost.flow.script import FlowScript, TurnScript
 from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.whole import WholeFlow
 from devhost.host.host import start_tools
 from devhost.limits import HostLimits
+from devhost.script import Script, TurnScript
 from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, FlowNode, FlowStatus
 from support.flow_documents import START, chatflow
 
@@ -33,8 +35,8 @@ class Engine:
         yield next(self._ends)
 
 
-def conversation_of(file: FlowFile, engine: Engine, **inputs: object) -> FlowConversation:
-    return FlowConversation(FlowCase(file, FlowScript(), "the test", inputs, HostLimits()), engine)
+def conversation_of(file: FlowFile, engine: Engine, **inputs: object) -> Conversation:
+    return Conversation(Case(Script(), WholeFlow(file, inputs, engine=engine)))
 
 
 def ended(status: FlowStatus, answer: str = "", **variables: object) -> FlowEnded:
@@ -118,14 +120,14 @@ def test_a_variable_that_is_too_large_fails_every_later_turn(file: FlowFile) -> 
 
 
 def test_a_typed_message_has_the_turn_that_says_it_or_else_the_next_one() -> None:
-    script = FlowScript.model_validate(
+    script = Script.model_validate(
         {"query": "Send it.", "then": [{"query": "yes"}, {}, {"query": "Yes!", "answers": {"form": "ok"}}]}
     )
-    first, yes, silent, yes_again = script.turns
+    first, yes, silent, yes_again = script.said
 
-    assert script.turn_for("send it", 3, 0) is first
-    assert script.turn_for("YES.", 1, 0) is yes
-    assert script.turn_for("yes", 2, 1) is yes_again
-    assert script.turn_for("yes", 5, 2) is yes_again
-    assert script.turn_for("something else", 3, 0) is silent
-    assert script.turn_for("something else", 9, 0) is yes_again
+    assert script.turn_for("send it", 0, 3) is first
+    assert script.turn_for("YES.", 0, 1) is yes
+    assert script.turn_for("yes", 1, 2) is yes_again
+    assert script.turn_for("yes", 2, 5) is yes_again
+    assert script.turn_for("something else", 0, 3) is silent
+    assert script.turn_for("something else", 0, 9) is yes_again

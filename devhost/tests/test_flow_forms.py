@@ -14,7 +14,8 @@ from rich.console import Console
 from devhost.errors import FlowFileError, ParameterError, UnansweredFormError
 from devhost.flow.checks import check_flow
 from devhost.flow.document import FlowFile
-from devhost.flow.forms import AskAtTerminal, FormAnswer, answer_of, ask_by_line, scripted_answers
+from devhost.flow.forms import AskAtTerminal, answer_of, ask_by_line, scripted_answers
+from devhost.script import FormAnswer
 from devhost.text import Secrets
 from devhost.trace.flow import TIMEOUT, AskedField, Button, FlowNode, FormAsked
 from support.flow_documents import START, answer, chain, chatflow, node

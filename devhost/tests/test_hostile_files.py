@@ -9,9 +9,8 @@ import yaml
 from devhost.cli.commands import main
 from devhost.errors import DeclarationError, HostError, ScriptError, TraceError
 from devhost.evaluation.suite import Suite
-from devhost.flow.script import FlowScript
-from devhost.models.scripted.script import Script
 from devhost.reach import Reach, reaching
+from devhost.script import Script
 from devhost.text import MOST_BYTES, load_yaml
 from devhost.trace import lines
 from support.plugins import PUPPET
@@ -111,8 +110,8 @@ def test_a_script_sends_no_file_from_outside_of_its_folder(outside: Path, name: 
 def test_neither_does_a_flows_script_nor_a_case_of_a_suite(outside: Path) -> None:
     script = outside.parent / "scripts" / "script.yaml"
     for read, data in (
-        (FlowScript.read, {"query": "?", "files": ["../private.txt"]}),
-        (FlowScript.read, {"query": "?", "then": [{"query": "!", "files": ["link.txt"]}]}),
+        (Script.of_flow, {"query": "?", "files": ["../private.txt"]}),
+        (Script.of_flow, {"query": "?", "then": [{"query": "!", "files": ["link.txt"]}]}),
         (Suite.read, {"cases": [{"name": "a", "query": "?", "files": ["../private.txt"], "turns": [{"text": "x"}]}]}),
     ):
         script.write_text(yaml.safe_dump(data))

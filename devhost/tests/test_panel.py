@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from devhost.alone import AgentAlone
 from devhost.errors import ParameterError
-from devhost.models.scripted.script import Script
 from devhost.node.parameters import NodeVariables, node_parameters
 from devhost.plugin.declaration import PluginDeclaration, Strategy
-from devhost.scenario import Scenario, typed_settings
+from devhost.scenario import typed_settings
+from devhost.script import Script
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
 
@@ -31,16 +32,16 @@ STRATEGY = Strategy.model_validate(
 )
 
 
-def scenario(*assignments: str, params: object = None, variables: object = None, given: object = None) -> Scenario:
+def scenario(*assignments: str, params: object = None, variables: object = None, given: object = None) -> AgentAlone:
     script = Script.of({"query": "?", "params": params or {}, "variables": variables or {}, "turns": [{"text": "hi"}]})
     settings = typed_settings(STRATEGY, assignments)
     given_variables = given if isinstance(given, dict) else {}
-    return Scenario("", script, PluginDeclaration.model_construct(), STRATEGY, (), settings, given_variables)
+    return AgentAlone.of(PluginDeclaration.model_construct(), STRATEGY, script, settings, given_variables)
 
 
-def sent(asked: Scenario, question: str = "?") -> dict[str, Any]:
+def sent(asked: AgentAlone, question: str = "?") -> dict[str, Any]:
     """What the plugin gets."""
-    return node_parameters(STRATEGY.parameters, asked.values(question), NodeVariables(asked.variables(question)))
+    return node_parameters(STRATEGY.parameters, asked.values(question), NodeVariables(asked.known(question)))
 
 
 @pytest.mark.parametrize(

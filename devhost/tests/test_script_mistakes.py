@@ -6,8 +6,8 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.errors import HostError
-from devhost.models.scripted.script import Script
 from devhost.protocol.failures import KNOWN
+from devhost.script import Script
 from devhost.text import QUOTES as HINT
 from support.plugins import CHARTS
 

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.models.scripted.script import FollowUp, Script, ScriptedModelCard, ScriptFile, Turn
+from devhost.models.scripted.script import ScriptedModelCard, Turn
+from devhost.script import ONLY, Script, ScriptFile, TurnScript
 from support.plugins import PROJECT, TOOLBOX
 
 CALLING = "gpt5_function_calling"
@@ -80,8 +81,8 @@ def test_a_strategy_gets_its_turns(
 
 def test_what_a_variant_lacks_is_not_taken_from_turns_for_other_strategies(tmp_path: Path) -> None:
     file = written(tmp_path / "script.yaml", BOTH)
-    assert texts(Script.read(file).turns_for("?")) == ["else"]
-    assert Script.read(file, PLAN).turns_for("?") is None
+    assert texts(Script.read(file).turn_for("?").turns) == ["else"]
+    assert Script.read(file, PLAN).turn_for("?").turns == ()
 
 
 def test_without_strategy_the_turns_are_for_any() -> None:
@@ -110,9 +111,9 @@ def test_the_page_shows_every_key() -> None:
     page = (PROJECT / "docs" / "scripts.md").read_text()
     shown = yaml.safe_load(page.partition("## All keys")[2].partition("```yaml\n")[2].partition("```")[0])
 
-    assert set(shown) == set(ScriptFile.model_fields)
+    assert set(shown) == set(ScriptFile.model_fields) - ONLY["flow"] - {"approval"}
     assert {key for turn in shown["turns"] for key in turn} == set(Turn.model_fields)
-    assert {key for said in shown["then"] for key in said} == set(FollowUp.model_fields)
+    assert {key for said in shown["then"] for key in said} == set(TurnScript.model_fields) - ONLY["flow"]
     assert set(shown["model"]) == set(ScriptedModelCard.model_fields)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from devhost.models.backend import ModelCallError, ModelRequest, decode_model_request
 from devhost.models.scripted.model import ScriptedModel
-from devhost.models.scripted.script import Script
 from devhost.protocol.wire import JsonObject
+from devhost.script import Script
 
 CALLS = [
     {"name": "search", "id": "c1", "arguments": {"q": "äö"}},
@@ -123,7 +123,7 @@ def test_a_turn_waits_for_its_prompt() -> None:
 
 
 def model_of(file: Path, query: str | None = None) -> ScriptedModel:
-    return ScriptedModel.from_script(Script.read(file), query=query)
+    return Script.read(file).as_model(query)
 
 
 def script(tmp_path: Path, text: str) -> Path:

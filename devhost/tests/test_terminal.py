@@ -219,7 +219,7 @@ def in_a_chat(ended: Run) -> str:
     out = io.StringIO()
     chat = ChatView(Console(file=out, width=100, highlight=False), show_log=False)
     with chat.turn():
-        chat.close_turn(ended)
+        chat.close_turn(turn_of(ended))
     return out.getvalue()
 
 

@@ -16,8 +16,8 @@ from tool_layer.address import CREDENTIAL
 from tool_layer.database import Database
 from tool_layer.run_steps import RunStep, steps_of
 
-from devhost import Host, Run, ScriptedModel
-from devhost.scenario import Scenario
+from devhost import Host, Run
+from devhost.case import Case
 from examples.runner.playing import conversation
 from examples.runner.world import Credentials, Played
 
@@ -96,17 +96,17 @@ class Library:
             with self._database.session() as session:
                 session.execute(text(_FULL[self.url.get_backend_name()]))
 
-    def play(self, scenario: Scenario, host: Host) -> tuple[Run, ...]:
+    def play(self, case: Case, host: Host) -> tuple[Run, ...]:
         """`ask`, and the agent with the tool where the tool has something to say."""
         runs: list[Run] = []
-        if self.expected.asks and scenario.script is not None:
-            model = ScriptedModel.from_script(scenario.script)
-            strategy = scenario.strategy.identity.name
+        if self.expected.asks and case.has_script:
+            model = case.script.as_model()
+            strategy = case.played.name
             agent = AgentGenerator(lambda: nullcontext(host), lambda _: model, strategy, ended=runs.append)
             use_case = generate_and_reply(self._database, agent, saves_answers=True)
-            self.replies.append(use_case.reply_to(scenario.question(None)))
+            self.replies.append(use_case.reply_to(case.script.query))
         if self.expected.tool_says:
-            runs += conversation(scenario, host)
+            runs += conversation(case, host)
         return tuple(runs)
 
     def problems(self, played: Played) -> Iterator[str]:

@@ -21,8 +21,8 @@ from helpdesk_steps.steps import STEPS, StepError, steps
 
 from devhost import ScriptedModel
 from devhost.hosting import ModelOptions
-from devhost.models.scripted.script import Script
 from devhost.options import takes
+from devhost.script import Script
 
 HERE = Path(__file__).resolve().parent
 

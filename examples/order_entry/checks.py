@@ -18,8 +18,8 @@ from tool_layer.database import Database
 from tool_layer.run_steps import RunStep, steps_of
 
 from devhost import Host, Run
+from devhost.case import Case
 from devhost.hosting import ModelOptions
-from devhost.scenario import Scenario
 from examples.runner.playing import conversation
 from examples.runner.world import Credentials, Played
 
@@ -96,13 +96,13 @@ class OrderEntry:
     def _new_chat(self, scenario: str) -> Conversation:
         return Conversation(self._database.url, f"chat-{scenario}")
 
-    def play(self, scenario: Scenario, host: Host) -> tuple[Run, ...]:
+    def play(self, case: Case, host: Host) -> tuple[Run, ...]:
         """The form is for the chat's desk; all others are conversations with the agent alone."""
-        if not self._chat.id.endswith(FORM) or scenario.script is None:
-            return conversation(scenario, host)
+        if not self._chat.id.endswith(FORM) or not case.has_script:
+            return conversation(case, host)
         runs: list[Run] = []
-        strategy = scenario.strategy.identity.name
-        desk = Desk(self._chat, host, scenario.script, strategy, ModelOptions(scripted=True), ended=runs.append)
+        strategy = case.played.name
+        desk = Desk(self._chat, host, case.script, strategy, ModelOptions(scripted=True), ended=runs.append)
         form = self._chat.attach("order-form.csv", text_in(SAMPLES / "order-form.csv", MOST_OF_A_FILE))
         seen = FrontEndData(
             customer_number="C-3001",
@@ -111,7 +111,7 @@ class OrderEntry:
             attachments=(form,),
             dom_snapshot=text_in(SAMPLES / "item-page.html", MOST_OF_A_PAGE),
         )
-        desk.say(scenario.question(None), seen)
+        desk.say(case.script.query, seen)
         return tuple(runs)
 
     def problems(self, played: Played) -> Iterator[str]:

@@ -4,17 +4,14 @@ import importlib
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Self, cast
 
 from sqlalchemy import URL
 
 from devhost import Host, HostError, Run, ToolSetup
-from devhost.conversation import Conversation
-from devhost.conversation import play as play_script
-from devhost.hosting import ModelOptions
-from devhost.scenario import Scenario
+from devhost.case import Case
+from devhost.playing import play as play_case
 from tests.support.strict_reader import READER
 
 from .rows import Row
@@ -41,22 +38,18 @@ def played_rows(example: str, database: URL | None = None) -> Iterator[Row]:
 def _row(each: Cast, world: World, hosts: "_Hosts") -> Row:
     world.begin(each.scenario)
     try:
-        scenario = each.read(world.credentials)
+        case = each.read(world.credentials)
         play = world.play if isinstance(world, Director) else conversation
-        runs = play(scenario, hosts.for_tools(scenario.tools))
+        runs = play(case, hosts.for_tools(case.setups))
     except HostError as error:
         return Row.of(each, (), [str(error), *_refused_requests()])
     problems = [*world.problems(Played(each.scenario, each.strategy, runs)), *_faults(runs), *_refused_requests()]
     return Row.of(each, runs, problems)
 
 
-def conversation(scenario: Scenario, host: Host) -> tuple[Run, ...]:
+def conversation(case: Case, host: Host) -> tuple[Run, ...]:
     """The script's whole conversation with the agent."""
-    question = scenario.question(None)
-    begun = Conversation(scenario)
-    choose = partial(ModelOptions(scripted=True).choose, scenario.script)
-    turns = play_script(begun, question, scenario.follow_ups(question), choose)
-    return tuple(ended.run for ended in turns(host, lambda _: None))
+    return tuple(run for turn in play_case(case, host) for run in turn.played.runs)
 
 
 def _faults(runs: Sequence[Run]) -> Iterator[str]:

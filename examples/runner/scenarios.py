@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devhost import HostLimits
-from devhost.hosting import ScenarioOptions
-from devhost.models.scripted.script import Script
+from devhost.case import Case
+from devhost.case_options import CaseOptions
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.scenario import SCENARIOS, SCRIPT, Scenario
+from devhost.scenario import SCENARIOS, SCRIPT
+from devhost.script import Script
 
 from .world import Credentials
 
@@ -26,15 +27,15 @@ class Cast:
     scenario: str
     strategy: str
 
-    def read(self, credentials: Credentials) -> Scenario:
-        options = ScenarioOptions(
+    def read(self, credentials: Credentials) -> Case:
+        options = CaseOptions(
             example=self.example,
             scenario=None if self.scenario == DEFAULT else self.scenario,
             credentials=tuple(
                 f"{provider}.{key}={value}" for provider, values in credentials.items() for key, value in values.items()
             ),
             strategy=self.strategy,
-            plugin=ROOT,
+            plugins=(ROOT,),
             examples=EXAMPLES,
         )
         return options.read(limits=HostLimits())

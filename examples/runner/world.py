@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from sqlalchemy import URL
 
 from devhost import Host, Run
-from devhost.scenario import Scenario
+from devhost.case import Case
 
 type Credentials = Mapping[str, Mapping[str, str]]
 """By the tool provider's name, then by the credential's."""
@@ -44,7 +44,7 @@ class World(Protocol):
 class Director(Protocol):
     """A world whose scenarios are more than a script's conversation with one agent."""
 
-    def play(self, scenario: Scenario, host: Host) -> tuple[Run, ...]:
+    def play(self, case: Case, host: Host) -> tuple[Run, ...]:
         """In place of `playing.conversation`; none for a scenario that asks no agent."""
         ...
 

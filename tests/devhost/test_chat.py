@@ -12,9 +12,9 @@ import yaml
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.models.scripted.script import Script
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
+from devhost.script import Script
 from support.plugins import FIXTURES, PUPPET
 from support.terminal_session import CTRL_C, CTRL_D, on_a_terminal
 from support.waiting import PATIENCE
@@ -45,7 +45,7 @@ def slow_script(tmp_path: Path) -> Path:
 def test_ctrl_c_ends_a_turn_and_ctrl_d_the_chat(slow_script: Path) -> None:
     command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
     with on_a_terminal(command, ROOT) as terminal:
-        terminal.wait_for("Ctrl-C ends an answer, Ctrl-D the chat; /help lists the commands.")
+        terminal.wait_for("Ctrl-C ends a turn, Ctrl-D the chat; /help lists the commands.")
         terminal.wait_for("you>")
 
         terminal.press(steps({"ask": "x"}, {"say": "never said"}) + "\n")
@@ -126,7 +126,7 @@ def test_a_line_of_json_is_a_question_of_several_lines_or_a_command(piped: Piped
     ended = piped(*PUPPETS, "--json-lines", lines="\n".join(["", *map(json.dumps, asked)]))
     assert ended.code == 0
     assert "\nfrom two lines\n" in ended.shown
-    assert "The last run has no sources." in ended.shown
+    assert "The last turn has no sources." in ended.shown
     assert "Nothing waits for an answer." not in ended.shown, "with a space before it, it is a question"
     assert ended.shown.count("0 model calls") == 2
 

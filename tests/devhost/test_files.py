@@ -17,7 +17,7 @@ from devhost.errors import ParameterError
 from devhost.files import FileServer, LocalFile, local_files
 from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore
-from devhost.scenario import AttachedFiles
+from devhost.script import Script
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
 from support.plugins import ODDMENTS, PUPPET
@@ -120,11 +120,11 @@ def test_each_question_of_a_script_brings_its_own_files(
 
 
 def test_a_question_has_its_files_however_a_person_types_it(letter: Path) -> None:
-    file = LocalFile.read(letter, HostLimits())
-    attached = AttachedFiles(said=(("Hello.", ()), ("And this?", (file,))))
-    asked = [attached.of_question(said, 0, is_first=False) for said in ("hello", " and THIS", "And that?")]
-    assert asked == [(), (file,), ()]
-    assert attached.of_question("And this?", 1, is_first=False) == ()
+    turns = [{"text": "hi"}]
+    then = [{"query": "And this?", "files": [letter.name], "turns": turns}]
+    script = Script.of({"query": "Hello.", "turns": turns, "then": then}, folder=letter.parent)
+    asked = [script.turn_for(said).files for said in ("hello", " and THIS", "And that?")]
+    assert asked == [(), (letter,), ()]
 
 
 @pytest.mark.usefixtures("letter")

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from devhost.case import Case
+from devhost.case_options import CaseOptions
 from devhost.errors import ParameterError, ScriptError
+from devhost.flow.document import FlowFile
 from devhost.flow.outside import NOTHING, Allowed
-from devhost.flowing import FlowOptions, FlowSetup
+from devhost.flow.whole import WholeFlow
 from devhost.hosting import ModelOptions
 from devhost.limits import HostLimits
 from tests.devhost import ROOT
@@ -15,9 +18,14 @@ from tests.devhost import ROOT
 WORKFLOWS = ROOT / "examples" / "workflows"
 
 
-def read(script: Path | None, file: Path | None = None, *tools: Path, allowed: Allowed = NOTHING) -> FlowSetup:
-    asked = FlowOptions(file, script=script, tools=tools, plugins=(ROOT,), http=allowed.http, code=allowed.code)
-    return asked.read({}, HostLimits(), ModelOptions(scripted=True))
+def read(script: Path | None, file: Path | None = None, *tools: Path, allowed: Allowed = NOTHING) -> Case:
+    asked = CaseOptions(file, script=script, tools=tools, plugins=(ROOT,), http=allowed.http, code=allowed.code)
+    return asked.read(limits=HostLimits(), models=ModelOptions(scripted=True), environment={})
+
+
+def file_of(case: Case) -> FlowFile:
+    assert isinstance(case.played, WholeFlow)
+    return case.played.file
 
 
 def case(folder: Path, **keys: object) -> Path:
@@ -30,20 +38,20 @@ def case(folder: Path, **keys: object) -> Path:
 def test_paths_are_seen_from_the_folder_of_the_case() -> None:
     setup = read(WORKFLOWS / "cases" / "approval.yaml")
 
-    assert setup.case.file.path.resolve() == WORKFLOWS / "approval.yml"
-    assert [tools.declaration.manifest.name for tools in setup.tools] == ["harbour_hall_office"]
+    assert file_of(setup).path.resolve() == WORKFLOWS / "approval.yml"
+    assert [tools.declaration.manifest.name for tools in setup.setups] == ["harbour_hall_office"]
 
 
 def test_the_command_line_stands_in_the_place_of_what_the_case_names(tmp_path: Path) -> None:
     injection = ROOT / "examples" / "injection"
     setup = read(case(tmp_path, flow="no.yml", example="none"), WORKFLOWS / "approval_form.yml", injection)
 
-    assert setup.case.file.path == WORKFLOWS / "approval_form.yml"
+    assert file_of(setup).path == WORKFLOWS / "approval_form.yml"
 
 
 def test_without_a_flow_the_error_says_where_one_can_stand() -> None:
     with pytest.raises(ParameterError, match="there is no flow: give FILE, or a --script that names it"):
-        read(None)
+        CaseOptions().refuse_strategy()
 
 
 @pytest.mark.parametrize(

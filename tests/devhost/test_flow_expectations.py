@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from devhost.flow.cases import checks
+from devhost.expected import Expected
 from devhost.flow.document import FlowFile
-from devhost.flow.script import FlowExpected
 from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import CallsMade, Run, ToolCall
+from devhost.observed import Observed
 from devhost.trace.flow import FlowEnded, NodeEnded
 from devhost.trace.played import PlayedTurn
 from tests.devhost import ROOT
@@ -40,7 +40,7 @@ ENDED = FlowEnded("succeeded", {"answer": "Two documents.", "files": []}, conver
 
 def failures(expect: dict[str, Any], nodes: Sequence[NodeEnded] = NODES, ended: FlowEnded = ENDED) -> list[str]:
     turn = PlayedTurn(began=0.0, nodes=list(nodes), ended=ended)
-    found = checks(FlowExpected.model_validate(expect), turn, FILE)
+    found = Expected.model_validate(expect).checks(Observed.of_turns([turn]), FILE.node)
     return [check.sentence for check in found if not check.passed]
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from devhost.case_options import CaseOptions
 from devhost.errors import ParameterError, SetupError
-from devhost.flowing import FlowOptions, ModelsBehindAnApi, models_behind_an_api
-from devhost.hosting import ModelOptions
+from devhost.hosting import ModelOptions, ModelsBehindAnApi, models_behind_an_api
 from devhost.limits import HostLimits
 from devhost.models.catalog import DEFAULT_MODEL
 from devhost.trace.flow import FlowNode
@@ -85,9 +85,9 @@ def test_a_model_plugin_is_asked_about_its_credentials_before_the_flow_begins(
     script.write_text(json.dumps({"flow": flow_file, "model": {"plugin": str(GATEWAY), "name": "gpt-4.1"}}))
     given = ("api_key=sk-wrong-key", f"endpoint_url={server.base_url}")
     models = ModelOptions(model_credentials=given)
-    flow = FlowOptions(script=script, example="injection")
+    flow = CaseOptions(script=script, example="injection")
     try:
         with pytest.raises(SetupError, match=r"gateway refuses its credentials: .* 401"):
-            flow.read({}, HostLimits(), models, starts=True)
+            flow.read(limits=HostLimits(), models=models, environment={}, starts=True)
     finally:
         models.plugins.end()

@@ -10,7 +10,7 @@ from devhost.conversation import CountingModel
 from devhost.errors import ParameterError
 from devhost.hosting import ModelOptions
 from devhost.models.scripted.model import ScriptedModel
-from devhost.models.scripted.script import Script
+from devhost.script import Script
 from support.waiting import PATIENCE
 from tests.devhost import ROOT
 

@@ -8,15 +8,16 @@ from threading import Thread
 
 import pytest
 
+from devhost.case import Case
 from devhost.errors import FlowFileError, RefusedCallError, ScriptError
-from devhost.flow.cases import refuse_misfit
 from devhost.flow.checks import check_flow
 from devhost.flow.document import FlowFile
 from devhost.flow.outside import Allowed
 from devhost.flow.own_tools import answered_tools, beside_plugins, tools_of_dify
-from devhost.flow.script import FlowScript
+from devhost.flow.whole import WholeFlow
 from devhost.limits import HostLimits
 from devhost.protocol.wire import JsonObject
+from devhost.script import Script
 from support.flow_documents import START, answer, chain, chatflow, mixed, node
 
 LIMITS = HostLimits()
@@ -114,7 +115,7 @@ def test_what_may_not_run_or_needs_dify_is_told_with_what_helps(
     tmp_path: Path, provider: str, name: str, sentence: str
 ) -> None:
     file = flow(tmp_path, own(provider, name))
-    script = FlowScript.model_validate({"tool_answers": {name: "stood in"}})
+    script = Script.model_validate({"tool_answers": {name: "stood in"}})
 
     with pytest.raises(FlowFileError) as refused:
         check_flow(file, {}, ())
@@ -141,7 +142,7 @@ def test_a_tool_of_the_workspace_is_answered_by_a_script(tmp_path: Path, kind: s
     given = own("2ebe9c1d", "order", kind, city=mixed("Bonn"))
     given["data"]["provider_name"] = "shop"
     file = flow(tmp_path, given)
-    script = FlowScript.model_validate({"tool_answers": {"shop/order": ["one", {"json": {"id": 2}}]}})
+    script = Script.model_validate({"tool_answers": {"shop/order": ["one", {"json": {"id": 2}}]}})
 
     with pytest.raises(FlowFileError) as refused:
         check_flow(file, {}, ())
@@ -156,7 +157,8 @@ def test_a_tool_of_the_workspace_is_answered_by_a_script(tmp_path: Path, kind: s
 
 
 def test_an_answer_for_a_tool_that_the_flow_does_not_have_is_refused(tmp_path: Path) -> None:
-    script = FlowScript.model_validate({"tool_answers": {"ordr": "x"}})
+    script = Script.model_validate({"tool_answers": {"ordr": "x"}})
 
-    with pytest.raises(ScriptError, match=r"s\.yaml: tool_answers: the flow has no tool ordr"):
-        refuse_misfit(flow(tmp_path, own("2ebe9c1d", "order", "api")), script, "s.yaml")
+    played = WholeFlow(flow(tmp_path, own("2ebe9c1d", "order", "api")), {})
+    with pytest.raises(ScriptError, match="tool_answers: the flow has no tool ordr"):
+        played.check(Case(script, played), [script])

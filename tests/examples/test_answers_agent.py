@@ -20,7 +20,7 @@ from sqlalchemy import URL
 from tool_layer.database import Database
 
 from devhost import Host, PluginStartError, ScriptedModel
-from devhost.models.scripted.script import Script
+from devhost.script import Script
 
 from .conftest import ANSWERS
 
@@ -104,7 +104,7 @@ def test_the_scripted_answer_is_for_every_strategy(file: Path) -> None:
     context = found(file, QUESTION)
     with Host.start(Path()) as host:
         for strategy in STRATEGIES:
-            model = ScriptedModel.from_script(script_for(context, strategy))
+            model = script_for(context, strategy).as_model()
             content = AgentGenerator(lambda: nullcontext(host), partial(itself, model), strategy).generate(context)
 
             assert content.startswith("I am a scripted model")

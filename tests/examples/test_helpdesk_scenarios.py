@@ -16,7 +16,7 @@ from helpdesk_search.terms import parse_terms
 from helpdesk_search.wording import pair
 
 from devhost.cli.commands import main
-from devhost.models.scripted.script import Script
+from devhost.script import Script
 
 from .conftest import HELPDESK
 

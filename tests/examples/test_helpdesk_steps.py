@@ -11,7 +11,7 @@ from helpdesk_steps.measures import Row, chunking, nearness, rewriting, table
 from helpdesk_steps.steps import StepError, Steps, steps
 
 from devhost import ScriptedModel
-from devhost.models.scripted.script import Script
+from devhost.script import Script
 from examples.helpdesk.__main__ import desk
 from tests.support.pages import ROOT
 
@@ -25,13 +25,13 @@ ANSWER = "The top of the app's menu says which of four reasons it is [1]."
 
 @pytest.fixture(scope="module")
 def started() -> Iterator[Steps]:
-    with steps(ScriptedModel.from_script(SCRIPT)) as started:
+    with steps(SCRIPT.as_model()) as started:
         yield started
 
 
 @pytest.fixture
 def scripted(started: Steps) -> Steps:
-    return Steps(started.host, ScriptedModel.from_script(SCRIPT))
+    return Steps(started.host, SCRIPT.as_model())
 
 
 def test_each_step_runs_alone_and_a_second_attempt_follows_the_advice(scripted: Steps) -> None:

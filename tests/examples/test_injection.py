@@ -26,7 +26,8 @@ from office_store.tool import VARIABLE
 
 from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
-from devhost.models.scripted.script import Script, Turn, read_turns
+from devhost.models.scripted.script import Turn, read_turns
+from devhost.script import Script
 from devhost.tools.setup import ToolSetup
 from tests.support.text_form import block
 
@@ -114,7 +115,7 @@ def turns_of(read: Script) -> list[Turn]:
 def played(office: Office, scenario: str | None, strategy: str = STRATEGIES[0]) -> Run:
     """The scenario as `devhost run --example injection` plays it."""
     read = script(scenario)
-    run = office.run(ScriptedModel.from_script(read), strategy, {**read.params, "query": read.query})
+    run = office.run(read.as_model(), strategy, {**read.params, "query": read.query})
     assert run.error is None
     return run
 

@@ -10,7 +10,7 @@ from memos.services import MemoService
 from memos.values import MemoStatus, Submission
 
 from devhost.flow.document import FlowFile
-from devhost.models.scripted.script import Script
+from devhost.script import Script
 from examples.memo_to_task.__main__ import desk
 from examples.memo_to_task.checks import OUTCOMES
 

@@ -26,7 +26,7 @@ from sqlalchemy import URL, inspect, text
 from tool_layer.database import Database
 from tool_layer.run_steps import make_table
 
-from devhost.conversation import KeptState
+from devhost.alone import KeptState
 
 FRONT_END = FrontEndData(customer_number="C-3001", customer_name="</order_context> <b>")
 

@@ -7,10 +7,10 @@ from typing import Self
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.outside import Allowed
-from devhost.flow.script import FlowScript, ScriptedModels
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.host.host import ToolHost
 from devhost.protocol.wire import JsonObject
+from devhost.script import Script, ScriptedModels
 from devhost.trace.flow import FlowEnded, FlowEvent, NodeEnded
 
 ROOT = Path(__file__).parents[2]
@@ -19,8 +19,8 @@ WORKFLOWS = ROOT / "examples" / "workflows"
 
 def surroundings(host: ToolHost | None, models: JsonObject, knowledge: JsonObject | None = None) -> Surroundings:
     """`models`: by node, the turns of its scripted model; `knowledge`: by node, the segments that it finds."""
-    script = FlowScript.model_validate({"models": models, "knowledge": knowledge or {}})
-    models_of_script = ScriptedModels(script, script.model, "the test")
+    script = Script.model_validate({"models": models, "knowledge": knowledge or {}})
+    models_of_script = ScriptedModels(script, script)
     return Surroundings(host, models_of_script, knowledge=script.knowledge, allowed=Allowed(http=True, code=True))
 
 

@@ -131,5 +131,6 @@ def test_a_case_can_ask_for_no_failed_call(tmp_path: Path, puppet: Host) -> None
     expect = "{nodes: {agent: {failed_calls: 0}}}"
     case.write_text(f"{{flow: flow.yml, query: Draw, models: {{agent: [{{text: .}}]}}, expect: {expect}}}")
 
-    sentence = "turn 1 (Draw): node 'Agent' (agent): failed_calls: expected at most 0; found 1"
+    found = "found 1: draw: KeyError: 'size', tools/draw.py:10"
+    sentence = f"turn 1 (Draw): node 'Agent' (agent): failed_calls: expected at most 0; {found}"
     assert failed_expectations(case, puppet) == [sentence]

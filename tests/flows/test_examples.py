@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
-from devhost.flow.cases import FlowCase, FlowConversation, case_turns
+from devhost.case import Case
+from devhost.flow.cases import flow_case
 from devhost.flow.checks import PLAYED
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.factory import NODES, FlowNodeFactory
 from devhost.flow.engine.play import Stretch
 from devhost.flow.engine.turn import Playing
 from devhost.flow.outside import Allowed
-from devhost.flow.script import FlowScript, ScriptedModels
-from devhost.flow.turn import FlowTurn, Surroundings, load_engine
+from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.whole import WholeFlow
+from devhost.playing import play
+from devhost.script import Script, ScriptedModels
 from tests.flows.grounds import Grounds
 from tests.flows.playing import ROOT, WORKFLOWS
 
@@ -64,15 +67,20 @@ def grounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
         yield Grounds(opened, tmp_path_factory.mktemp)
 
 
+def file_of(case: Case) -> FlowFile:
+    assert isinstance(case.played, WholeFlow)
+    return case.played.file
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_case_is_played(case: str, grounds: Grounds) -> None:
-    read = FlowCase.read(CASES[case], allowed=Allowed(code=True))
+    read = flow_case(CASES[case], allowed=Allowed(code=True))
     ground = grounds.of(read.script.example)
     ground.begin("script")
     stored = STORED.get(case)
 
     found = []
-    for turn in case_turns(FlowConversation(read, load_engine()), ground.host, read.script.turns):
+    for turn in play(read, ground.host):
         assert turn.failures == ()
         found += [] if stored is None else [ground.stored(stored.database, stored.sql)]
 
@@ -80,15 +88,15 @@ def test_a_case_is_played(case: str, grounds: Grounds) -> None:
 
 
 def test_every_flow_has_a_case_and_every_case_with_tools_that_store_looks_into_their_database() -> None:
-    cases = {name: FlowCase.read(file) for name, file in CASES.items()}
+    cases = {name: flow_case(file) for name, file in CASES.items()}
 
-    assert {case.file.path.resolve() for case in cases.values()} == set(ROOT.glob("examples/*/*.yml"))
+    assert {file_of(case).path.resolve() for case in cases.values()} == set(ROOT.glob("examples/*/*.yml"))
     assert {name for name, case in cases.items() if case.script.example not in {None, "helpdesk"}} == set(STORED)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_turn_of_a_case_has_expectations(case: str) -> None:
-    turns = FlowCase.read(CASES[case]).script.turns
+    turns = flow_case(CASES[case]).script.said
 
     assert [turn for turn in turns if turn.expect is None] == []
 
@@ -98,9 +106,9 @@ FLOWS = {f"{file.parent.name}/{file.stem}": file for file in sorted(ROOT.glob("e
 
 @pytest.mark.parametrize("file", FLOWS.values(), ids=FLOWS)
 def test_the_engine_takes_every_node(file: Path) -> None:
-    script = FlowScript()
+    script = Script()
     flow = FlowFile.read(file)
-    around = Surroundings(None, ScriptedModels(script, script.model, "the test"), allowed=Allowed(code=True))
+    around = Surroundings(None, ScriptedModels(script, script), allowed=Allowed(code=True))
 
     stretch = Stretch.first(Playing(flow, FlowTurn("Hello"), around))
 

@@ -8,8 +8,7 @@ import pytest
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.turn import FlowTurn, Surroundings
-from devhost.flowing import ModelsBehindAnApi
-from devhost.hosting import ModelOptions
+from devhost.hosting import ModelOptions, ModelsBehindAnApi
 from devhost.models.openai_api.provider import Api
 from devhost.trace.flow import AnswerText
 from fake_openai import KEY, Call, FakeOpenAI, Turn, rate_limited

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from devhost.conversation import was_stopped
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.turn import FlowTurn
@@ -101,5 +100,5 @@ def test_an_agent_does_not_go_on_after_the_failure_of_another_branch(
     assert isinstance(events[-1], FlowEnded)
     assert events[-1].status == "failed"
     stopped = runs.get(timeout=PATIENCE)
-    assert was_stopped(stopped)
+    assert stopped.was_stopped
     wait_for(has_ended, "the workers")

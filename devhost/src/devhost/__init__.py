@@ -31,24 +31,29 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     model_plugin        models of model plugins
     sent_tools          whether a model plugin sends tools
     host                the Agent node and the daemon around one strategy plugin
-    scenario            what a command asks for
-    conversation        question after question, and what each run leaves to the next
     direct              one tool, called without an agent
     trace               a run in a file, and its turns and nodes
+    observed            what came of a node, a turn or a conversation
+    expected            what a node, a turn or a conversation is expected to be, and whether it is
+    script              what a user says turn by turn, how models answer, and what is expected
+    scenario            what the options of many commands say
     page                a trace as an HTML page
     telemetry           a trace as OpenTelemetry spans
     terminal            the view of a run or a trace in a terminal
+    hosting             what a command is given: model, host, trace
+    case                what is played, by which script, with which tools and models
+    conversation        turn after turn, and what each leaves to the next
+    playing             a case's turns, beside what is expected of them
+    alone               a strategy's Agent node, played without a flow around it
     chat                a conversation in a terminal
-    expected            what a case expects, and whether it came
     flow                a chatflow or workflow around the Agent node
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
     recording           a traced run or flow as a script
     overview            what a plugin declares, in lines
     package             a plugin as one file: written, installed, opened
-    hosting             what a command is given: scenario, model, host, trace
+    case_options        what `devhost run`, `chat` and `flow` are given, read as a case
     fork                a traced run once more, with something changed
     comparison          two runs side by side
-    flowing             what `devhost flow` is given
     evaluation          cases, run side by side in one host, compared, and reported
     console             the console: a local web server, with a module for each family of its pages
     cli                 the commands and their options

@@ -1,21 +1,21 @@
-"""A conversation with a strategy in a terminal."""
+"""A conversation with a strategy or a flow in a terminal: each line is a turn, or a command to the chat."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Protocol
 
-from devhost.conversation import ChooseModel, Conversation, Dialogue
+from devhost.alone import AgentAlone
+from devhost.case import ANY_QUESTION
+from devhost.conversation import Conversation
 from devhost.errors import HostError
-from devhost.host.host import STARTED_AGAIN, Host, ToolHost
-from devhost.models.backend import ModelBackend
-from devhost.node.outputs.run import Run
+from devhost.host.host import STARTED_AGAIN, ToolHost
 from devhost.process.session import Stop
+from devhost.script import TurnScript
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.screen import Interrupt
+from devhost.trace.played import PlayedTurn
 
 
 @dataclass(frozen=True)
@@ -27,33 +27,32 @@ class Command:
     """What the command answers in the place of the person; None if it is to the chat."""
 
 
-class TalkView[T](Protocol):
-    def note(self, sentence: str) -> None: ...
-    def show_log(self, last: T, /) -> None: ...
-    def show_sources(self, last: T, /) -> None: ...
+YES = "yes"
+NO = "no"
+HINT = "Type /approve or /reject REASON, or your own answer to the agent."
 
 
 @dataclass(kw_only=True)
-class Talk[H: ToolHost, T, C: Dialogue](ABC):
+class Chat:
     """One conversation after another, with a host that is started again when a plugin is lost.
 
     It reads lines, obeys those that begin with a slash, and asks the others.
     """
 
-    addressee: ClassVar[str]
-    """Who gets the lines that are not commands."""
-    conversation: C
-    view: TalkView[T]
+    conversation: Conversation
+    view: ChatView
     strict: bool = False
     """Broken rules of Dify are shown."""
     interrupt: Interrupt = field(default_factory=Interrupt)
     broke_rules: bool = field(default=False, init=False)
-    _last: T | None = field(default=None, init=False)
+    _last: PlayedTurn | None = field(default=None, init=False)
 
     @cached_property
     def _commands(self) -> Mapping[str, Command]:
+        own = self._of_a_strategy if self.conversation.case.played.kind == "strategy" else {}
         return {
-            **self._own,
+            **own,
+            "/variables": Command("", "show the conversation variables", self._show_variables),
             "/log": Command("", "show the log of the last turn", lambda _: self._show(self.view.show_log)),
             "/sources": Command("", "show the sources of the last turn", lambda _: self._show(self.view.show_sources)),
             "/file": Command(" PATH", "send a file with the next message", self._attach),
@@ -62,11 +61,14 @@ class Talk[H: ToolHost, T, C: Dialogue](ABC):
         }
 
     @property
-    @abstractmethod
-    def _own(self) -> Mapping[str, Command]:
-        """The commands that other chats do not have."""
+    def _of_a_strategy(self) -> Mapping[str, Command]:
+        return {
+            "/approve": Command("", "approve the calls that wait", self._approve),
+            "/reject": Command(" REASON", "reject them, for a reason or without one", self._reject),
+            "/param": Command(" KEY=VALUE", "set a parameter of the strategy for the next messages", self._set),
+        }
 
-    def converse(self, lines: Iterable[str], start_host: Callable[[], AbstractContextManager[H]]) -> None:
+    def converse(self, lines: Iterable[str], start_host: Callable[[], AbstractContextManager[ToolHost]]) -> None:
         with ExitStack() as hosts:
             host = hosts.enter_context(start_host())
             with self.interrupt.handled():
@@ -92,16 +94,28 @@ class Talk[H: ToolHost, T, C: Dialogue](ABC):
                 yield answer
 
     @property
+    def _addressee(self) -> str:
+        """Who gets the lines that are not commands."""
+        return "the agent" if self.conversation.case.played.kind == "strategy" else "the flow"
+
+    @property
     def help(self) -> str:
         shown = {name + command.words: command.meaning for name, command in self._commands.items()}
         lines = [f"  {name.ljust(max(map(len, shown)))}  {meaning}" for name, meaning in shown.items()]
-        last = f"To send {self.addressee} a text that begins with a slash, type a space before it."
+        last = f"To send {self._addressee} a text that begins with a slash, type a space before it."
         return "\n".join(["Commands:", *lines, last])
 
-    @abstractmethod
-    def _ask(self, host: H, question: str, stop: Stop) -> None: ...
+    def _ask(self, host: ToolHost, question: str, stop: Stop) -> None:
+        said = self.conversation.typed(question)
+        with self.view.turn(self.conversation.files_of(said)):
+            turn = self.conversation.play(said, host, stop)
+            memory = self.conversation.memory
+            hints = (memory.note, HINT if memory.waiting else "")
+            self.view.close_turn(turn, show_findings=self.strict, hints=tuple(filter(None, hints)))
+        self.broke_rules = self.broke_rules or bool(turn.findings)
+        self._last = turn
 
-    def _show(self, show: Callable[[T], None]) -> None:
+    def _show(self, show: Callable[[PlayedTurn], None]) -> None:
         self.view.note("There was no turn yet.") if self._last is None else show(self._last)
 
     def _reset(self, _: str) -> None:
@@ -117,28 +131,10 @@ class Talk[H: ToolHost, T, C: Dialogue](ABC):
             return
         self.view.note(f"{file.path.name} goes with the next message.")
 
+    # Commands of one kind of conversation.
 
-YES = "yes"
-NO = "no"
-ANY_QUESTION = "?"
-"""In place of a question that is not typed yet, while the other parameters are checked."""
-HINT = "Type /approve or /reject REASON, or your own answer to the agent."
-
-
-@dataclass(kw_only=True)
-class Chat(Talk[Host, Run, Conversation]):
-    addressee = "the agent"
-    view: ChatView
-    choose_model: ChooseModel[ModelBackend]
-    """Called for each question, because a scripted model is used up by its turns."""
-
-    @property
-    def _own(self) -> Mapping[str, Command]:
-        return {
-            "/approve": Command("", "approve the calls that wait", self._approve),
-            "/reject": Command(" REASON", "reject them, for a reason or without one", self._reject),
-            "/param": Command(" KEY=VALUE", "set a parameter of the strategy for the next messages", self._set),
-        }
+    def _show_variables(self, _: str) -> None:
+        self.view.show_variables(self.conversation.variables)
 
     def _approve(self, words: str) -> str | None:
         if words:
@@ -151,27 +147,21 @@ class Chat(Talk[Host, Run, Conversation]):
         return self._if_calls_wait(f"{NO}: {reason}" if reason else NO)
 
     def _if_calls_wait(self, answer: str) -> str | None:
-        if self.conversation.state.waiting:
+        if self.conversation.memory.waiting:
             return answer
         self.view.note("Nothing waits for an answer.")
         return None
 
     def _set(self, assignment: str) -> None:
         """As the command's last --param does; what a run would refuse is not set."""
+        case = self.conversation.case
+        if not isinstance(case.played, AgentAlone):
+            return
         try:
-            scenario = self.conversation.scenario.with_settings([assignment])
-            scenario.check(ANY_QUESTION)
+            played = case.played.with_settings([assignment])
+            played.check(case, [TurnScript(query=ANY_QUESTION)])
         except HostError as error:
             self.view.note(str(error))
             return
-        self.conversation.scenario = scenario
+        self.conversation.case = replace(case, played=played)
         self.view.note(f"{assignment.partition('=')[0]} is set for the next messages.")
-
-    def _ask(self, host: Host, question: str, stop: Stop) -> None:
-        model = self.choose_model(question, asked=self.conversation.times_asked(question))
-        with self.view.turn(self.conversation.files_of(question)):
-            run = self.conversation.ask(host, question, model, on_message=self.view.hear, stop=stop)
-            hints = (self.conversation.note, HINT if self.conversation.state.waiting else "")
-            self.view.close_turn(run, show_findings=self.strict, hints=tuple(filter(None, hints)))
-        self.broke_rules = self.broke_rules or bool(run.findings)
-        self._last = run

@@ -1,21 +1,21 @@
-"""What a case expects of its runs, or of a turn of a flow, as pydantic checks it, and whether what was found fits."""
+"""What is expected of a node, a turn or a conversation, as pydantic checks it, and whether what was found fits."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import jsonschema_rs
-from pydantic import AfterValidator, BeforeValidator, Field, NonNegativeFloat
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Field, GetPydanticSchema, NonNegativeFloat
+from pydantic_core import PydanticCustomError, core_schema
 
-from devhost.errors import ScriptError, naming
-from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, listed, one_sentence
-from devhost.node.outputs.run import Run, ToolCall
-from devhost.node.texts import ThoughtSpans
-from devhost.text import json_value, validator_of, worded
+from devhost.errors import naming
+from devhost.models.scripted.script import Scripted, SomeTurns, Texts, listed, one_sentence
+from devhost.node.outputs.run import ToolCall
+from devhost.observed import WELL, Observed
+from devhost.text import json_value, validator_of
+from devhost.trace.flow import FlowNode, FlowStatus, NodeStatus
 
 # One expectation and what came of it.
 
@@ -171,68 +171,108 @@ class ExpectedCall(Scripted):
 type _Calls = Annotated[tuple[Annotated[ExpectedCall, BeforeValidator(_named)], ...], BeforeValidator(listed)]
 
 
-class CallsExpected(Scripted):
-    exactly: _Calls | None = None
-    """These and no others, in this order."""
-    in_order: _Calls = ()
-    """These in this order; others may stand between them."""
-    at_least: _Calls = ()
-    never: _Calls = ()
-
-    @property
-    def every(self) -> tuple[ExpectedCall, ...]:
-        return (*(self.exactly or ()), *self.in_order, *self.at_least, *self.never)
-
-    def checks(self, name: str, calls: Sequence[ToolCall]) -> Iterator[Check]:
-        made = _in_a_row(calls)
-        if self.exactly is not None:
-            same = len(calls) == len(self.exactly) and all(map(ExpectedCall.fits, self.exactly, calls))
-            yield Check(f"{name} exactly", _in_a_row(self.exactly), "" if same else made)
-        if self.in_order:
-            following = iter(calls)
-            found = all(any(each.fits(call) for call in following) for each in self.in_order)
-            yield Check(f"{name} in order", _in_a_row(self.in_order), "" if found else made)
-        if self.at_least:
-            yield Check(f"{name} at least", _in_a_row(self.at_least), "" if _among(self.at_least, calls) else made)
-        for never in self.never:
-            made_anyway = [call for call in calls if never.fits(call)]
-            yield Check(f"{name} never", str(never), _in_a_row(made_anyway) if made_anyway else "")
+def _count_or_calls(value: object, calls: Callable[[object], object]) -> object:
+    """Without a union, of which pydantic would tell the mistakes of both members."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    return calls(value)
 
 
-def _in_a_row(calls: Sequence[ToolCall | ExpectedCall]) -> str:
-    return ", ".join(map(str, calls)) or "no call"
-
-
-def _among(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> bool:
-    """Whether each expected call has a call of its own; those that say most of their call choose first."""
-    left = list(calls)
-    for each in sorted(expected, key=lambda each: len(each.arguments), reverse=True):
-        found = next((call for call in left if each.fits(call)), None)
-        if found is None:
-            return False
-        left.remove(found)
-    return True
+type _CallsOrCount = Annotated[
+    int | tuple[ExpectedCall, ...],
+    GetPydanticSchema(lambda _, handler: core_schema.no_info_wrap_validator_function(_count_or_calls, handler(_Calls))),
+]
+"""How many calls, whatever they are; or which calls."""
 
 
 class Bounds(Scripted):
     at_least: NonNegativeFloat | None = None
     at_most: NonNegativeFloat | None = None
 
-    def checks(self, name: str, value: float) -> Iterator[Check]:
+    def checks(self, name: str, value: float, found: str = "") -> Iterator[Check]:
+        """`found`: what more is said of the value."""
+        said = f"{value:,g}{f': {found}' if found else ''}"
         if self.at_least is not None:
-            yield Check(name, f"at least {self.at_least:,g}", "" if value >= self.at_least else f"{value:,g}")
+            yield Check(name, f"at least {self.at_least:,g}", "" if value >= self.at_least else said)
         if self.at_most is not None:
-            yield Check(name, f"at most {self.at_most:,g}", "" if value <= self.at_most else f"{value:,g}")
+            yield Check(name, f"at most {self.at_most:,g}", "" if value <= self.at_most else said)
 
 
 type BoundsOrMost = Annotated[Bounds, BeforeValidator(_bounds)]
 
 
+class CallsExpected(Scripted):
+    """Of tool calls: how many there are, or which."""
+
+    exactly: _CallsOrCount | None = None
+    """Of calls: these and no others, in this order."""
+    at_least: _CallsOrCount = ()
+    """Of calls: these in any order, and maybe others."""
+    at_most: _CallsOrCount | None = None
+    """Of calls: none but these, each no more often than it stands here."""
+    in_order: _Calls = ()
+    """These in this order; others may stand between them."""
+    never: _Calls = ()
+
+    @property
+    def every(self) -> Iterator[ExpectedCall]:
+        for calls in (self.exactly, self.at_least, self.at_most, self.in_order, self.never):
+            if isinstance(calls, tuple):
+                yield from calls
+
+    def checks(self, name: str, calls: Sequence[ToolCall]) -> Iterator[Check]:
+        made = _in_a_row(calls)
+        yield from self._counts(name, calls)
+        if isinstance(self.exactly, tuple):
+            same = len(calls) == len(self.exactly) and all(map(ExpectedCall.fits, self.exactly, calls))
+            yield Check(f"{name} exactly", _in_a_row(self.exactly), "" if same else made)
+        if self.in_order:
+            following = iter(calls)
+            found = all(any(each.fits(call) for call in following) for each in self.in_order)
+            yield Check(f"{name} in order", _in_a_row(self.in_order), "" if found else made)
+        if isinstance(self.at_least, tuple) and self.at_least:
+            fits = _matched(self.at_least, calls) == len(self.at_least)
+            yield Check(f"{name} at least", _in_a_row(self.at_least), "" if fits else made)
+        if isinstance(self.at_most, tuple):
+            fits = _matched(self.at_most, calls) == len(calls)
+            yield Check(f"{name} at most", _in_a_row(self.at_most), "" if fits else made)
+        for never in self.never:
+            made_anyway = [call for call in calls if never.fits(call)]
+            yield Check(f"{name} never", str(never), _in_a_row(made_anyway) if made_anyway else "")
+
+    def _counts(self, name: str, calls: Sequence[ToolCall]) -> Iterator[Check]:
+        made = "; ".join(dict.fromkeys(f"{call.name}: {call.error}" if call.error else str(call) for call in calls))
+        if isinstance(self.exactly, int):
+            found = "" if len(calls) == self.exactly else f"{len(calls)}{f': {made}' if made else ''}"
+            yield Check(name, f"exactly {self.exactly}", found)
+        least = self.at_least if isinstance(self.at_least, int) else None
+        most = self.at_most if isinstance(self.at_most, int) else None
+        yield from Bounds(at_least=least, at_most=most).checks(name, len(calls), made)
+
+
+type CallsOrMost = Annotated[CallsExpected, BeforeValidator(_bounds)]
+"""A number alone is the most calls."""
+
+
+def _in_a_row(calls: Sequence[ToolCall | ExpectedCall]) -> str:
+    return ", ".join(map(str, calls)) or "no call"
+
+
+def _matched(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> int:
+    """How many expected calls have a call of their own; those that say most of their call choose first."""
+    left = list(calls)
+    for each in sorted(expected, key=lambda each: len(each.arguments), reverse=True):
+        found = next((call for call in left if each.fits(call)), None)
+        if found is not None:
+            left.remove(found)
+    return len(calls) - len(left)
+
+
 class PriceExpected(Bounds):
     """Of all model calls, in the currency of the model."""
 
-    def checks(self, name: str, value: float, *, is_known: bool = True) -> Iterator[Check]:
-        for check in super().checks(name, value):
+    def checks(self, name: str, value: float, found: str = "", *, is_known: bool = True) -> Iterator[Check]:
+        for check in super().checks(name, value, found):
             if is_known:
                 yield check
             else:
@@ -342,122 +382,37 @@ class JudgeExpected(Scripted):
     """What a scripted judge says; `when` is searched in the question and answer that it reads."""
 
 
-# What came of the runs of a case, and whether it fits what the case expects.
+# Whether it fits what is expected: of a node, or of a turn or a conversation, which are nodes and what came of them.
+
+type _Values = Mapping[str, ValueOrEqual]
 
 
-@dataclass(frozen=True)
-class Observed:
-    """Of a conversation: text, sources and stop reason of its last run, the sums of all runs."""
+class NodeExpected(Scripted):
+    """Of several runs of a node in one turn, the last; the calls are those of all its runs."""
 
-    text: str
-    """Without thoughts."""
-    error: str | None = None
-    calls: tuple[ToolCall, ...] = ()
-    stop_reason: str = ""
-    """Empty if the strategy reports none."""
-    sources: tuple[str, ...] = ()
-    """Title and document of each that the answer cites."""
-    rounds: int = 0
-    """As the strategy reports them; of one that reports none, the number of its model calls."""
-    tokens: int = 0
-    price: str = "0"
-    currency: str = "USD"
-    seconds: float = 0.0
-    findings: tuple[str, ...] = ()
-    """The rules of Dify that the runs broke."""
-
-    @property
-    def failed_calls(self) -> int:
-        return sum(bool(call.error) for call in self.calls)
-
-    @property
-    def errors_of_calls(self) -> tuple[str, ...]:
-        """Why calls failed, as `find_parts: KeyError: 'wordy', tools/find_parts.py:14`."""
-        return tuple(f"{call.name}: {call.error}" for call in self.calls if call.error)
-
-    @property
-    def has_known_price(self) -> bool:
-        """A model whose price is not known counts tokens, and no price."""
-        return not self.tokens or Decimal(self.price) > 0
-
-    @classmethod
-    def of(cls, runs: Sequence[Run]) -> "Observed":
-        last = runs[-1]
-        return cls(
-            text=without_thoughts(last.outputs.text),
-            error=None if last.error is None else f"{last.error.kind}: {last.error.message}",
-            calls=tuple(call for run in runs for call in run.calls.tools.values()),
-            stop_reason=last.ending.stop_reason,
-            sources=tuple(_cited(last.outputs.variables.get("sources"))),
-            rounds=sum(map(rounds_of, runs)),
-            tokens=sum(run.calls.spent["total_tokens"] for run in runs),
-            price=str(sum((Decimal(run.calls.spent["total_price"]) for run in runs), Decimal(0))),
-            currency=last.calls.spent["currency"],
-            seconds=round(sum(run.elapsed_seconds for run in runs), 3),
-            findings=tuple(dict.fromkeys(finding.rule for run in runs for finding in run.findings)),
-        )
-
-
-def without_thoughts(text: str) -> str:
-    spans = ThoughtSpans()
-    said = [*spans.feed(text), *spans.finish()]
-    return "".join(part for is_thought, part in said if not is_thought).strip()
-
-
-def _cited(sources: object) -> list[str]:
-    listed = sources if isinstance(sources, list) else []
-    return [
-        f"{source.get('title') or ''} ({source.get('document_id') or ''})"
-        for source in listed
-        if isinstance(source, dict) and source.get("cited")
-    ]
-
-
-def rounds_of(run: Run) -> int:
-    """As its strategy says, or else the number of model calls."""
-    for value in run.outputs.json_of_strategy():
-        match value:
-            case {"decision_summary": {"rounds": int(rounds)}}:
-                return rounds
-    return run.asked.get("llm", 0)
-
-
-# Whether a run fits what its case expects.
-
-
-class Expected(Scripted):
-    """Of a conversation with a strategy."""
-
-    text: ValueOrEqual | None = None
+    status: Annotated[tuple[NodeStatus | FlowStatus, ...], BeforeValidator(listed)] = ()
+    """Any of these."""
     error: ValueOrEqual | None = None
-    """Of the last run, which then has to fail."""
-    calls: CallsExpected | None = None
-    failed_calls: BoundsOrMost | None = None
+    outputs: _Values = Field(default_factory=dict)
+    """By name; `plan.0` and `structured_output.topic` name what is inside one."""
+    text: ValueOrEqual | None = None
+    calls: CallsOrMost | None = None
+    failed_calls: CallsOrMost | None = None
     stop_reason: Texts = ()
     """Any of these."""
     sources: SourcesExpected | None = None
     rounds: BoundsOrMost | None = None
     tokens: BoundsOrMost | None = None
     seconds: BoundsOrMost | None = None
-    price: PriceOrMost | None = None
-    similar: Annotated[SimilarExpected, BeforeValidator(_reference)] | None = None
-    score: _Scores = ()
-    judge: JudgeExpected | None = None
-
-    @classmethod
-    def of(cls, script: Script) -> Self | None:
-        """What a script expects; ScriptError if that cannot be read."""
-        with worded(lambda why: ScriptError(f"{script.place}: expect: {why}")):
-            if script.expect is None:
-                return None
-            return cls.model_validate(script.expect)
 
     def checks(self, observed: Observed) -> Iterator[Check]:
-        """All but those of judges and Python functions. A run that failed fits no case."""
+        if self.status:
+            because = f" ({observed.error})" if observed.error else ""
+            wrong = "" if observed.status in self.status else f"{observed.status}{because}"
+            yield Check("status", " or ".join(self.status), wrong)
         if self.error is not None:
             yield from self.error.checks("error", observed.error or "")
-        elif observed.error is not None:
-            yield Check("run", "it ends without an error", observed.error)
+        yield from _values("output ", self.outputs, observed.outputs)
         if self.stop_reason:
             found = "" if observed.stop_reason in self.stop_reason else observed.stop_reason or "none"
             yield Check("stop_reason", " or ".join(self.stop_reason), found)
@@ -466,18 +421,68 @@ class Expected(Scripted):
             if expected is not None:
                 yield from expected.checks(name, getattr(observed, name))
         if self.failed_calls is not None:
-            yield from failed_calls_checks(self.failed_calls, observed)
+            yield from self.failed_calls.checks("failed_calls", observed.failed)
+
+
+class Expected(NodeExpected):
+    """Of a turn, or of a conversation: then of its last turn, and the sums of all."""
+
+    answer: ValueOrEqual | None = None
+    """Of a chatflow."""
+    conversation: _Values = Field(default_factory=dict)
+    """The conversation variables after the turn."""
+    ran: Texts = ()
+    """Nodes, by id or title."""
+    not_run: Texts = ()
+    nodes: Mapping[str, NodeExpected] = Field(default_factory=dict)
+    """By id or title; a node that is expected something of must have run."""
+    price: PriceOrMost | None = None
+    similar: Annotated[SimilarExpected, BeforeValidator(_reference)] | None = None
+    score: _Scores = ()
+    judge: JudgeExpected | None = None
+
+    def named(self) -> Iterator[tuple[str, str]]:
+        """The nodes, each with the key that names it."""
+        for key, names in (("ran", self.ran), ("not_run", self.not_run), ("nodes", self.nodes)):
+            yield from ((key, name) for name in names)
+
+    def checks(self, observed: Observed, node: Callable[[str], FlowNode] | None = None) -> Iterator[Check]:
+        """All but those of judges and Python functions.
+
+        What failed fits nothing, unless a status or an error is expected. `node` finds a node by its id
+        or title, for sentences about one that did not run.
+        """
+        is_well = observed.status in WELL if observed.status else observed.error is None
+        if not self.status and self.error is None and not is_well:
+            because = f" ({observed.error})" if observed.error else ""
+            yield Check("status", " or ".join(WELL), f"{observed.status or 'failed'}{because}")
+        yield from super().checks(observed)
         if self.price is not None:
             yield from self.price.checks("price", float(observed.price), is_known=observed.has_known_price)
         if self.similar is not None:
             yield from self.similar.checks("similar", observed.text)
+        if self.answer is not None:
+            yield from _values("", {"answer": self.answer}, observed.outputs)
+        yield from _values("conversation variable ", self.conversation, observed.conversation)
+        last = {name: each for each in observed.nodes for name in (each.node.title, each.node.id)}
+        ran = ", ".join(each.node.id for each in observed.nodes) or "no node"
+        for name in self.ran:
+            yield Check("ran", name, "" if name in last else ran)
+        for name in self.not_run:
+            yield Check("not_run", name, ran if name in last else "")
+        for name, expected in self.nodes.items():
+            if name in last:
+                where = last[name].node
+                found = [*expected.checks(last[name].observed)]
+            else:
+                where = FlowNode(name, "", "", {}) if node is None else node(name)
+                found = [Check("ran", "it runs", ran)]
+            yield from (replace(check, name=f"{where}: {check.name}") for check in found)
 
 
-def failed_calls_checks(bounds: Bounds, observed: Observed) -> Iterator[Check]:
-    """A check that fails says why the calls failed."""
-    for check in bounds.checks("failed_calls", observed.failed_calls):
-        if check.passed:
-            yield check
-        else:
-            reasons = "; ".join(dict.fromkeys(observed.errors_of_calls))
-            yield replace(check, found=f"{check.found}: {reasons}".removesuffix(": "))
+def _values(place: str, expected: Mapping[str, ValueExpected], values: Mapping[str, object]) -> Iterator[Check]:
+    for path, of_value in expected.items():
+        try:
+            yield from of_value.checks(f"{place}{path}", found_at(values, path))
+        except LookupError as missing:
+            yield Check(f"{place}{path}", "a value", str(missing))

@@ -7,36 +7,32 @@ from pathlib import Path
 
 import click
 
+from devhost.alone import CONVERSATION, AgentAlone
+from devhost.case import Case
 from devhost.conversation import CountingModel
-from devhost.errors import ParameterError, TraceError, about, naming
-from devhost.host.host import Host, OnMessage, find_strategy
+from devhost.errors import HostError, ParameterError, TraceError, about, naming
+from devhost.files import local_files
+from devhost.host.host import Host, OnMessage, ToolHost, find_strategy
 from devhost.hosting import ModelOptions, credential_option
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, ModelCallError, ModelRequest
 from devhost.models.scripted.model import ScriptedModel
-from devhost.models.scripted.script import Recorded, Script
+from devhost.models.scripted.script import Recorded
 from devhost.node.outputs.run import Run
 from devhost.options import FILE, PATH, argument, json_option, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.protocol.wire import JsonObject
 from devhost.reach import allow_files_option, allow_http_option
 from devhost.recording import turns as parts
-from devhost.recording.case import runs_of, script_of, strategy_of
+from devhost.recording.case import conversation_of, script_of
 from devhost.recording.turns import KeptFiles
-from devhost.scenario import (
-    CONVERSATION,
-    AttachedFiles,
-    Example,
-    Scenario,
-    examples_of,
-    read_tool_setups,
-    typed_settings,
-)
+from devhost.scenario import Example, examples_of, read_tool_setups, typed_settings
+from devhost.script import Script
 from devhost.tools.recorded import RecordedAnswers, RecordedTool, recorded_tools
 from devhost.tools.setup import ToolSetup
 from devhost.trace.lines import Trace, read_trace
 from devhost.trace.runs import Call, TracedRun, written_calls
-from devhost.trace.turns import last_conversation
+from devhost.trace.turns import TracedTurn, turn_with
 from devhost.words import counted
 
 # Which run goes on, and its rounds: each is a turn of the model, with the tries that failed before it.
@@ -86,7 +82,7 @@ class Origin:
 
     @property
     def strategy(self) -> str:
-        return strategy_of(self.trace, self.run)
+        return turn_with(self.run, self.trace.header.strategy).strategy
 
     @cached_property
     def rounds(self) -> list[Round]:
@@ -98,31 +94,32 @@ class Origin:
         return sum(each.is_answered for each in self.rounds)
 
 
-def find_origin(trace: Trace, file: Path, question: int | None) -> Origin:
-    """The run of a question of the last conversation, counted from 1; by default of its last one."""
-    runs = runs_of(trace, file)
-    number = len(runs) if question is None else question
-    if not 1 <= number <= len(runs):
-        raise TraceError(f"--question {question}: there is no such question in {file}; it has {len(runs)}")
-    last = f"forking the last of {len(runs)} questions; --question NUMBER names another one"
-    return Origin(trace, file, runs[number - 1], last if question is None and len(runs) > 1 else "", number)
-
-
-def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -> Origin:
-    """An agent's run in a turn of the last conversation; by default the last one of all."""
+def find_origin(trace: Trace, file: Path, question: int | None, node: str | None = None) -> Origin:
+    """An agent's run in a turn of the last conversation, which is counted from 1; by default the last one of all."""
+    turns = conversation_of(trace, file)
     runs = {
-        (number, each.rows[execution].node.id): found[-1]
-        for number, each in enumerate(last_conversation(trace), start=1)
-        for execution, found in each.agents.items()
+        (number, turn.rows[execution].node.id): found[-1]
+        for number, turn in enumerate(turns, start=1)
+        for execution, found in turn.agents.items()
     }
-    fitting = [(number, of) for number, of in runs if turn in {None, number} and node in {None, of}]
+    fitting = [(number, of) for number, of in runs if question in {None, number} and node in {None, of}]
     if not fitting:
+        if turns[-1].is_direct and node is None:
+            raise TraceError(f"--question {question}: there is no such question in {file}; it has {len(turns)}")
         there_are = naming(f"{of} in turn {number}" for number, of in runs)
         raise TraceError(f"{file} has no such run of an agent; {there_are}")
     number, of = fitting[-1]
-    which = f"forking the agent {of} in turn {number}, without the flow around it"
-    others = "; --question NUMBER and --node ID name another one" if len(fitting) > 1 else ""
-    return Origin(trace, file, runs[number, of], f"{which}{others}", number)
+    return Origin(trace, file, runs[number, of], _which(turns[-1], number, of, len(fitting)), number)
+
+
+def _which(last: TracedTurn, number: int, node: str, fitting: int) -> str:
+    """Which run it is, where there are others."""
+    if last.is_direct and fitting > 1:
+        return f"forking the last of {fitting} questions; --question NUMBER names another one"
+    if last.is_direct:
+        return ""
+    others = "; --question NUMBER and --node ID name another one" if fitting > 1 else ""
+    return f"forking the agent {node} in turn {number}, without the flow around it{others}"
 
 
 # A fork: a run, from which round it goes on, and what changed.
@@ -135,15 +132,21 @@ class Fork:
     """How many of its rounds stay."""
     recorded: Script
     """The whole run as it was."""
-    scenario: Scenario
+    case: Case
     """What is asked, with what was changed."""
+    played: AgentAlone
+    """The node of the case."""
+    changed: JsonObject
+    """The parameters that are not as in the trace."""
 
     @property
     def question(self) -> str:
         """That of the trace, or another one."""
-        return self.scenario.written.query
+        return self.case.script.query
 
-    def play(self, host: Host, model: ModelBackend, on_message: OnMessage) -> Run:
+    def play(self, host: ToolHost, model: ModelBackend, on_message: OnMessage) -> Run:
+        if not isinstance(host, Host):
+            raise HostError("the fork needs a strategy plugin, and none was started")
         question = self.question
         run = self.origin.run
         recorded = self.recorded.recorded
@@ -153,14 +156,14 @@ class Fork:
         # A tool that may run still answers the calls of the past: they were made, and are not made twice.
         answers = RecordedAnswers(recorded.calls[:past], once=True)
         live = [RecordedTool(tool.entity, answers, beyond=tool) for tool in host.tools]
-        files = [host.server.offer(file) for file in self.scenario.attached.first]
+        files = [host.server.offer(file) for file in local_files(self.case.script.files, self.case.limits)]
         return host.run(
-            self.scenario.strategy.identity.name,
-            self.scenario.values(question, files),
+            self.played.name,
+            self.played.values(question, files),
             model=model,
             tools=[*live, *recorded_tools(recorded, instead=host.tools)],
             variables={
-                **self.scenario.variables(question, files, self.origin.turn),
+                **self.played.known(question, files, self.origin.turn),
                 CONVERSATION: run.conversation_id or "",
             },
             history=parts.model_in(run.parameters).get("history_prompt_messages") or (),
@@ -251,12 +254,7 @@ class ForkOptions:
     as_json: bool = json_option()
 
     def origin(self) -> Origin:
-        trace = read_trace(self.trace)
-        if trace.header.command == "flow":
-            return find_in_flow(trace, self.trace, self.question, self.node)
-        if self.node is not None:
-            raise ParameterError(f"--node is for the trace of a flow; {self.trace} has runs of a strategy")
-        return find_origin(trace, self.trace, self.question)
+        return find_origin(read_trace(self.trace), self.trace, self.question, self.node)
 
     @property
     def folder(self) -> Path:
@@ -272,7 +270,7 @@ class ForkOptions:
             raise TraceError(f"--at {self.at}: in this run of {self.trace}, {said}")
         kept = KeptFiles(self.trace, None)
         run = origin.run
-        recorded = Script.of(script_of([run], origin.strategy, kept), folder=self.trace.absolute().parent)
+        recorded = Script.of(script_of([turn_with(run, origin.strategy)], kept), folder=self.trace.absolute().parent)
         if not self.files and len(recorded.files) < len(list(parts.files_in(run.parameters))):
             raise TraceError(f"{kept.lacking[0]}; give it with --file PATH")  # the question's files come first
         declared = PluginDeclaration.read(self.folder)
@@ -288,10 +286,10 @@ class ForkOptions:
         }
         script = recorded.model_copy(update=changed)
         name = "" if origin.trace.header.command == "flow" else origin.trace.header.example
-        attached = AttachedFiles.of(script, (), limits)
-        scenario = Scenario(name, script, declared, strategy, tools, given, attached=attached)
-        scenario.check(script.query)
-        return Fork(origin, self.at or 0, recorded, scenario)
+        played = AgentAlone.of(declared, strategy, script, given, {})
+        case = Case(script, played, name, (declared,), tools, limits=limits)
+        case.turns()  # what the node would refuse is told before anything starts
+        return Fork(origin, self.at or 0, recorded, case, played, given)
 
     def read_tools(
         self, origin: Origin, environment: MutableMapping[str, str], *, validated: bool = True
@@ -320,7 +318,8 @@ class ForkOptions:
 
     def model(self, fork: Fork, options: ModelOptions) -> ForkedModel:
         """A script's model, or a real one, or else what was recorded to the end."""
-        if (script := self.read_script(fork.origin)) is not None:
+        script = self.read_script(fork.origin)
+        if script is not None:
             return ForkedModel(fork, replace(options, scripted=True).choose(script, script.query))
-        chosen = options.choose(fork.scenario.script, fork.question)
+        chosen = options.choose(fork.case.script, fork.question)
         return ForkedModel(fork, None if chosen.description.scripted else chosen)

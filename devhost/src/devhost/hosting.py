@@ -1,52 +1,39 @@
-"""What a command is given: a scenario, a model, a host, and where the trace of the run goes."""
+"""What a command is given: how plugins run, which models answer, and where the trace goes."""
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
-import click
-
-from devhost.errors import ParameterError, about
+from devhost.errors import ParameterError
 from devhost.files import SENT, run_folder
 from devhost.host.backwards import PluginStorage
-from devhost.host.host import Host, ToolHost, find_strategy
+from devhost.host.host import ToolHost
 from devhost.limits import HostLimits
 from devhost.model_plugin import ModelPlugin, ModelPlugins, PluginModel
-from devhost.models.backend import ModelDescription
 from devhost.models.catalog import DEFAULT_MODEL
-from devhost.models.scripted.model import ScriptedModel
-from devhost.models.scripted.script import Script, ScriptedModelCard
-from devhost.options import PLUGIN, Declared, option
-from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
+from devhost.models.scripted.script import ScriptedModelCard
+from devhost.options import Declared, option
+from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.program import TransportName
 from devhost.process.session import Watcher
-from devhost.reach import allow_files_option, allow_http_option
-from devhost.scenario import (
-    AttachedFiles,
-    Example,
-    Scenario,
-    examples_of,
-    for_another_strategy,
-    pairs,
-    parse_assignments,
-    read_tool_setups,
-)
+from devhost.scenario import pairs, parse_assignments
+from devhost.script import Script
 from devhost.text import Secrets, worded
-from devhost.tools import mcp
 from devhost.tools.setup import ToolSetup
+from devhost.trace.flow import FlowNode
 
 if TYPE_CHECKING:
     from devhost.models.openai_api.backend import OpenAIModel
     from devhost.models.openai_api.provider import Api
+    from devhost.models.scripted.model import ScriptedModel
 
-# What is run: which strategy of which plugin, with which tools, by which script.
+# Options that several commands have.
 
 CREDENTIAL = "A credential of a tool provider; else the variable PROVIDER_KEY, upper case, is read. Repeatable."
-EXAMPLES = "The folder of the examples; by default the plugin's examples/, or else those of devhost."
 
 
 def credential_option(words: str = CREDENTIAL) -> Declared:
@@ -65,108 +52,6 @@ def uninstalled_option() -> Declared:
     return option(
         "--no-install", "Make no .venv in the folder of a plugin that needs packages which devhost's Python lacks."
     )
-
-
-@dataclass(frozen=True)
-class ScenarioOptions:
-    example: str | None = option("--example NAME", "An example of examples/: its tools and its script.")
-    scenario: str | None = option("--scenario NAME", "Another script of the example's scenarios/.")
-    script: Path | None = option("--script FILE", "A script, instead of the example's.")
-    tools: tuple[Path, ...] = option(
-        "--tools DIR...", "A Dify tool plugin for the agent, beside the example's; repeatable."
-    )
-    servers: tuple[str, ...] = mcp_option()
-    credentials: tuple[str, ...] = credential_option()
-    settings: tuple[str, ...] = option(
-        "--set TOOL.PARAM=VALUE...", "Fix a tool's parameter, as the node's panel does. Repeatable.", hidden=True
-    )
-    files: tuple[Path, ...] = option(
-        "--file PATH...", "A file for the first question, instead of the script's. Repeatable."
-    )
-    strategy: str | None = option("--strategy NAME", "The strategy; the plugin's first one by default.")
-    parameters: tuple[str, ...] = option("--param KEY=VALUE...", "Set a parameter of the strategy; repeatable.")
-    variables: tuple[str, ...] = option("--variable NODE.NAME=VALUE...", "A variable of the workflow. Repeatable.")
-    plugin: Path | None = option("--plugin DIR", PLUGIN)
-    package: Path | None = option("--package FILE", "The strategy plugin as a .difypkg.")
-    examples: Path | None = option("--examples DIR", EXAMPLES)
-    http: bool = allow_http_option()
-    folders: tuple[Path, ...] = allow_files_option()
-
-    def read(
-        self, *, limits: HostLimits, environment: MutableMapping[str, str] = os.environ, validated: bool = True
-    ) -> Scenario:
-        """Credentials are removed from the environment. An error has the name of the field that it is about."""
-        if self.scenario is not None and (self.example is None or self.script is not None):
-            raise ParameterError("--scenario names a script of an --example, and goes without --script")
-        with about("plugin"):
-            declaration = strategy_plugin(self.folder, self.package)
-        with about("script"):
-            example = self.read_example()
-        script = self.read_script(self.strategy)
-        written_for = None if script is None else script.first_strategy
-        known = self.strategy or (written_for if written_for in declaration.strategies else None)
-        with about("strategy"):
-            _, strategy = find_strategy(declaration, known or next(iter(declaration.strategies)))
-        notice = ""
-        if known is None and script is not None:
-            if written_for is None:
-                script = self.read_script(strategy.identity.name)
-            else:
-                script, notice = for_another_strategy(script, strategy, written_for)
-        with about("tools"):
-            directories = self.tools if example is None else (example.directory, *self.tools)
-            panel = {} if script is None else script.panel
-            written = () if script is None else script.mcp
-            servers, of_plugins = mcp.read_servers((*written, *self.servers), self.credentials)
-            tools = read_tool_setups(directories, of_plugins, self.settings, environment, panel, validated=validated)
-        with about("files"):
-            attached = AttachedFiles.of(script, self.files, limits)
-        return Scenario(
-            name="" if example is None else example.name,
-            script=script,
-            plugin=declaration,
-            strategy=strategy,
-            tools=tuple(tools),
-            servers=servers,
-            given={},
-            given_variables=parse_assignments(self.variables, option="--variable"),
-            attached=attached,
-            notice=notice,
-        ).with_settings(self.parameters)
-
-    def read_example(self) -> Example | None:
-        if self.example is None:
-            return None
-        return Example.find(self.examples or examples_of(self.folder), self.example, self.scenario)
-
-    def read_script(self, strategy: str | None) -> Script | None:
-        """With its turns for this strategy; without one for the script's own."""
-        with about("script"):
-            example = None if self.script is not None else self.read_example()
-            file = self.script or (None if example is None else example.file)
-            if file is None:
-                return None
-            return Script.read(file, strategy)
-
-    @property
-    def sources(self) -> tuple[Path, ...]:
-        """The files and folders that a person edits."""
-        example = self.read_example()
-        found = (self.folder, None if example is None else example.directory, *self.tools, self.script)
-        return tuple(path for path in found if path is not None)
-
-    @cached_property
-    def folder(self) -> Path:
-        """That of the strategy plugin; a package is unpacked until the command ends."""
-        if self.package is None:
-            if self.plugin is None:
-                return nearest_strategy_plugin()
-            return self.plugin
-        if self.plugin is not None:
-            raise ParameterError("--plugin and --package each name the strategy plugin: leave out one of them")
-        from devhost.package import opened_package  # noqa: PLC0415 - with the rules of `devhost check`
-
-        return click.get_current_context().with_resource(opened_package(self.package))
 
 
 def strategy_plugin(folder: Path, package: Path | None = None) -> PluginDeclaration:
@@ -217,14 +102,6 @@ class HostOptions:
         """
         beside = trace_file.with_name(STORAGE) if trace_file is not None and trace_file.is_file() else None
         return PluginStorage(self.storage or beside)
-
-
-def started_host(
-    scenario: Scenario, options: HostOptions, watcher: Watcher, storage: PluginStorage, trace_file: Path | None
-) -> AbstractContextManager[Host]:
-    begin = partial(Host.start, scenario.plugin, tools=scenario.tools, servers=scenario.servers)
-    begin = partial(begin, transport=options.transport, watcher=watcher, storage=storage)
-    return started(begin, scenario.name or "run", options, trace_file)
 
 
 @contextmanager
@@ -293,14 +170,14 @@ class ModelOptions(PluginModelOptions):
         *,
         asked: int = 0,
     ) -> "ScriptedModel | OpenAIModel | PluginModel":
-        """`asked`: how often the conversation had this question before; a script may answer it differently."""
+        """The model of a strategy. `asked`: how often the conversation had this question before."""
         options = self if script is None else self.or_of_script(script.model)
         if not options.asks_the_script(environment):
             return options.open(environment)
         self.refuse_for_a_script()
         if script is None:
             raise ParameterError(f"no model is configured: give --example, --script or --model-plugin, or set {KEY}")
-        return ScriptedModel.from_script(script, query=question, asked=asked)
+        return script.as_model(question, asked)
 
     def or_of_script(self, card: ScriptedModelCard) -> Self:
         """With the script's model plugin, where the command line chooses no model."""
@@ -348,29 +225,61 @@ class ModelOptions(PluginModelOptions):
                 raise ParameterError(f"--{written} is for a model behind an API, but {reason}")
 
 
+# The models that answer in place of a script: those behind an API, or of a model plugin.
+
+
+def selected_name(node: FlowNode) -> str | None:
+    """The name of the model that the node selects in the DSL."""
+    match node.data:
+        case {"model": {"name": str(name)}}:
+            return name
+        case {"agent_parameters": dict(parameters)}:
+            for parameter in parameters.values():
+                match parameter:
+                    case {"value": {"type": "model-selector", "model": str(name)}} if name:
+                        return name
+    return None
+
+
+class ModelsBehindAnApi:
+    """One model for each node, named as the node names it or as --model says. Thread-safe."""
+
+    def __init__(self, options: ModelOptions, environment: MutableMapping[str, str]) -> None:
+        self._options = options
+        kept: MutableMapping[str, str] = {name: environment.get(name, "") for name in (KEY, BASE_URL)}
+        if options.model_plugin is not None:  # which takes its credentials out of it
+            kept = environment
+        self._environment = kept
+        self._models: dict[str, OpenAIModel | PluginModel] = {}
+        self._opening = threading.Lock()
+
+    def __call__(self, node: FlowNode) -> "OpenAIModel | PluginModel":
+        with self._opening:
+            if node.id not in self._models:
+                self._models[node.id] = self.opened(node)
+            return self._models[node.id]
+
+    def opened(self, node: FlowNode) -> "OpenAIModel | PluginModel":
+        """A new one, which counts from zero what it spends."""
+        return self._options.open(self._environment, selected_name(node))
+
+    @property
+    def notice(self) -> str:
+        names = f"with the name {self._options.name}" if self._options.name else "with the names in the file"
+        plugin = self._options.model_plugin
+        where = "behind an API" if plugin is None else f"through {plugin.name}"
+        return f"the models of the nodes are called {where}, {names}: that costs money; see --scripted"
+
+
+def models_behind_an_api(options: ModelOptions, environment: MutableMapping[str, str]) -> ModelsBehindAnApi | None:
+    """None if the script answers; ParameterError for an option that it would ignore."""
+    if not options.asks_the_script(environment):
+        return ModelsBehindAnApi(options, environment)
+    options.refuse_for_a_script()
+    return None
+
+
 # The messages of a run in a file, without secrets.
-
-
-def traced(  # noqa: PLR0913 - the facts of a trace's first line
-    file: Path | None,
-    scenario: Scenario,
-    model: ModelDescription,
-    transport: TransportName,
-    *,
-    command: Literal["run", "chat"],
-    query: str | None = None,
-) -> AbstractContextManager[Watcher]:
-    """A `TraceWriter`; without a file, a watcher that does nothing. It hides credentials, and the model's key."""
-    facts = {
-        "command": command,
-        "example": scenario.name,
-        "description": scenario.written.description,
-        "strategy": scenario.strategy.identity.name,
-        "transport": transport,
-        "model": model.facts,
-        "query": query,
-    }
-    return trace_written(file, secrets_of(scenario.tools, others=mcp.secrets_of(scenario.servers)), facts)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from devhost.errors import HostError, OtherAppError, ParameterError
 from devhost.flow.checks import judged, judged_by_engine
 from devhost.flow.document import FlowFile
 from devhost.flow.judgement import Judge, Judgement
-from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, PLUGIN_PATH, Declared, argument, color_option, command, option
 from devhost.plugin.check import Checked, check_plugin
 from devhost.plugin.credentials import CredentialFields, environment_name
@@ -23,6 +22,7 @@ from devhost.plugin.declaration import (
 )
 from devhost.plugin.problems import RULES, Level
 from devhost.scenario import SCENARIOS, SCRIPT, examples_of
+from devhost.script import Script
 from devhost.terminal.screen import open_console
 from devhost.terminal.tables import printable
 from devhost.text import real_path

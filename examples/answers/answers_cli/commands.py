@@ -29,8 +29,8 @@ from tool_layer.run_steps import steps_of
 
 from devhost import Host, HostError, ModelBackend
 from devhost.hosting import ModelOptions
-from devhost.models.scripted.script import Script
 from devhost.options import takes
+from devhost.script import Script
 
 from .agent import STRATEGIES, AgentGenerator
 from .evaluating import evaluation_lines

@@ -2,7 +2,7 @@
 
 from answering.domain.retrieval import RetrievalContext, RetrievedDocument
 
-from devhost.models.scripted.script import Script
+from devhost.script import Script
 
 _LONGEST = 160
 """Characters of a document."""

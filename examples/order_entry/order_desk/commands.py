@@ -18,8 +18,8 @@ from tool_layer.run_steps import make_table, steps_of
 
 from devhost import Host, HostError, ToolSetup
 from devhost.hosting import ModelOptions
-from devhost.models.scripted.script import Script
 from devhost.options import takes
+from devhost.script import Script
 from devhost.terminal.chat_view import read_questions
 
 from .conversation import Conversation, FrontEndData

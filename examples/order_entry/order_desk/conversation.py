@@ -15,7 +15,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from tool_layer.database import JSON_COLUMN, Database, now
 from tool_layer.run_steps import Turn, add_turn
 
-from devhost.conversation import KeptState
+from devhost.alone import KeptState
 
 from .sources import AttachedFile, Attachment, FileAnnotation, Stored, branch_name, numbered, visible_lines
 

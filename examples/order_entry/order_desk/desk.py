@@ -7,7 +7,7 @@ from tool_layer.database import now
 
 from devhost import Host, Run
 from devhost.hosting import ModelOptions
-from devhost.models.scripted.script import Script
+from devhost.script import Script
 
 from .conversation import BackEndData, ChatMessage, Conversation, FrontEndData, message_to_model
 from .sources import FrontEndError, annotated

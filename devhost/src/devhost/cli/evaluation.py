@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from devhost.case_options import allow_code_option
 from devhost.errors import ParameterError, SuiteError
 from devhost.evaluation.history import read_history
 from devhost.evaluation.merging import merge
@@ -25,11 +26,9 @@ from devhost.evaluation.shard import Shard
 from devhost.evaluation.suite import EvaluationLimits, Suite
 from devhost.evaluation.table import Evaluation, read_evaluation
 from devhost.evaluation.versus import compared
-from devhost.flow.cases import FlowCase
 from devhost.flow.document import FlowFile
 from devhost.flow.outside import Allowed
 from devhost.flow.turn import go_on_in_flow_environment, has_engine
-from devhost.flowing import FlowSetup, allow_code_option
 from devhost.host.host import ToolHost
 from devhost.hosting import (
     HostOptions,
@@ -37,16 +36,15 @@ from devhost.hosting import (
     credential_option,
     mcp_option,
     secrets_of,
-    started_host,
     strategy_plugin,
 )
-from devhost.models.scripted.script import Script
 from devhost.options import FILE, argument, color_option, command, json_option, option, print_json
 from devhost.page.page import refuse_to_destroy
 from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.process.session import Watcher, Watchers
 from devhost.reach import allow_files_option, allow_http_option
 from devhost.scenario import Example, examples_of, read_tool_setups
+from devhost.script import Script
 from devhost.terminal.screen import Screen, on_ctrl_c, open_console
 from devhost.text import worded
 from devhost.tools.mcp import read_servers
@@ -296,8 +294,7 @@ class Running:
         if suite.flows and not has_engine():
             go_on_in_flow_environment(click.get_current_context().obj)
         _open(console, suite, planned, scripted=models.scripted)
-        flows = [each.played for each in every if isinstance(each.played, FlowCase)]
-        of_flows = [secret for flow in flows for secret in flow.file.secrets]
+        of_flows = [secret for each in every for secret in each.played.played.secrets]
         secrets = secrets_of(ground.tools, others=[*mcp_secrets(ground.servers), *of_flows])
         header = header_of(suite, ground, every, self.asked.shard)
         done = _done(console, file, last, header, fresh=kept.fresh)
@@ -336,12 +333,8 @@ def _hosted(
 ) -> Iterator[ToolHost]:
     """For all runs."""
     watchers = Watchers(_WhileStarting(Screen(console)), traces)
-    starting: AbstractContextManager[ToolHost]
-    if isinstance(first.played, FlowCase):
-        starting = FlowSetup(first.played, ground.plugins, ground.tools, servers=ground.servers).host(options, watchers)
-    else:
-        starting = started_host(first.played, options, watchers, options.storage_beside(None), None)
-    with starting as host:
+    case = replace(first.played, setups=ground.tools)
+    with case.host(options, watchers) as host:
         watchers.watchers = (traces,)
         yield host
 

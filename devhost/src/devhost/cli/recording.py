@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -11,15 +11,15 @@ from devhost.comparison.comparison import ForkReport, render_fork, show_fork
 from devhost.comparison.side import Side
 from devhost.errors import TraceError
 from devhost.fork import ForkOptions
-from devhost.hosting import HostOptions, ModelOptions, started_host, traced
+from devhost.hosting import HostOptions, ModelOptions
 from devhost.node.outputs.run import report
 from devhost.options import FILE, argument, command, option, print_json
 from devhost.page.page import refuse_to_destroy, write_page
 from devhost.process.session import Watchers
 from devhost.recording.case import recorded_case, write_case
 from devhost.recording.turns import KeptFiles
-from devhost.terminal.chat_view import scenario_facts
 from devhost.terminal.screen import ViewOptions, open_console
+from devhost.terminal.tables import facts_table
 from devhost.terminal.turn_view import TurnView
 from devhost.trace.lines import read_trace
 from devhost.trace.turns import traced_turns, turn_with
@@ -95,14 +95,11 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
         own = asked.new_trace or Path(folder) / "fork.jsonl"  # what is compared is read from traces
         view = TurnView(console, shown)
         models.plugins.tell(view.screen)
-        scenario = made.scenario
-        question = made.question
-        described = model.description
-        with traced(own, scenario, described, hosting.transport, command="run", query=question) as watcher:
-            view.open(scenario_facts(scenario, described), question)
-            watchers = Watchers(watcher, view.screen)
-            storage = hosting.storage_beside(asked.new_trace)
-            with view.answering(started_host(scenario, hosting, watchers, storage, asked.new_trace)) as host:
+        case = replace(made.case, models=lambda _: model)
+        with case.traced(own, hosting, "run", made.case.script) as watcher:
+            names = (case.name, case.script.description, case.played.name)
+            view.open(facts_table(*names, model.description, case.notices), made.question)
+            with view.answering(case.host(hosting, Watchers(watcher, view.screen), asked.new_trace)) as host:
                 run = made.play(host, model, view.hear)
                 watcher.remark(model.afterwards)
             view.finish_answer()

@@ -1,4 +1,4 @@
-"""`devhost run` and `devhost chat`, with `--watch` and `--otlp`."""
+"""`devhost run` and `devhost chat`, of a strategy or a flow, with `--watch` and `--otlp`."""
 
 import os
 import subprocess
@@ -9,23 +9,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
+from rich.console import Console
+from rich.table import Table
 
-from devhost.chat import ANY_QUESTION, Chat
-from devhost.conversation import Conversation, Ended, conversation_report, play
+from devhost.alone import AgentAlone
+from devhost.case import ANY_QUESTION, Case
+from devhost.case_options import CaseOptions
+from devhost.chat import Chat
+from devhost.conversation import Conversation
 from devhost.errors import HostError, ParameterError, TraceError
-from devhost.expected import Expected, Observed
 from devhost.home import devhost_command
-from devhost.hosting import HostOptions, ModelOptions, ScenarioOptions, started_host, traced
+from devhost.hosting import HostOptions, ModelOptions
 from devhost.node.outputs.run import never_begun, report
 from devhost.options import command, json_option, option, print_json, trace_option
+from devhost.playing import CaseTurn, case_turns, conversation_report, judged_whole
 from devhost.protocol.wire import JsonObject
-from devhost.scenario import refuse_misfit
-from devhost.terminal.chat_view import ChatView, TalkOptions, read_questions, scenario_facts
+from devhost.script import Ask, TurnScript
+from devhost.terminal.chat_view import ChatView, TalkOptions, read_questions
 from devhost.terminal.screen import Interrupt, ViewOptions, open_console
+from devhost.terminal.tables import facts_table, flow_facts
 from devhost.terminal.turn_view import TurnView
-from devhost.trace.played import turn_of
+from devhost.text import Secrets
 from devhost.words import counted
 
 # `--watch`: the command again whenever a person has edited a file.
@@ -112,7 +119,30 @@ class OtlpOptions:
         click.echo(f"sent {counted(len(spans), 'span')} to {shown(address)}", err=True)
 
 
-# `devhost chat`: a conversation with a strategy, one question a line.
+# What is played, for the eye.
+
+
+def case_facts(case: Case, turn: TurnScript) -> Table:
+    """What a person should know before it starts; `turn`: the first one, as far as it is known."""
+    if isinstance(case.played, AgentAlone):
+        names = (case.name, case.script.description, case.played.name)
+        return facts_table(*names, case.model, case.notices)
+    from devhost.flow.whole import flow_line  # noqa: PLC0415 - a strategy needs no flow
+
+    about_model = case.model.notice if case.models is None and case.played.asking else ""
+    return flow_facts(flow_line(case, turn), case.notices, about_model)
+
+
+def asking_for_forms(case: Case, console: Console, hidden: Secrets, *, json_lines: bool) -> Ask | None:
+    """Who answers the forms of a flow that its script does not answer."""
+    if case.played.kind == "strategy":
+        return None
+    from devhost.flow.forms import ask_at_terminal, ask_by_line  # noqa: PLC0415 - as above
+
+    return ask_by_line if json_lines else ask_at_terminal(console, hidden)
+
+
+# `devhost chat`: a conversation, one message a line.
 
 
 @dataclass(frozen=True)
@@ -120,44 +150,52 @@ class ChatOptions(TalkOptions):
     log: bool = option("--log", "Show the log tree after each answer.")
 
 
-@command(ScenarioOptions, ModelOptions, HostOptions, ChatOptions, OtlpOptions, ViewOptions)
-def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
-    asked: ScenarioOptions,
+CHAT_GROUPS = (CaseOptions, ModelOptions, HostOptions, ChatOptions, OtlpOptions, ViewOptions)
+
+
+@command(*CHAT_GROUPS)
+def chat(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - one argument per group of options
+    """Keep a conversation with a strategy or a chatflow, one message a line.
+
+    For example:
+      devhost chat --example helpdesk
+      devhost chat --example injection --scenario mail --log
+      devhost chat --script examples/workflows/cases/approval.yaml
+    """
+    return talk(asked, *options)
+
+
+def talk(  # noqa: PLR0913, PLR0917 - one argument per group of options
+    asked: CaseOptions,
     models: ModelOptions,
     node: HostOptions,
     options: ChatOptions,
     otlp: OtlpOptions,
     shown: ViewOptions,
 ) -> int:
-    """Keep a conversation with a strategy, one question a line.
-
-    For example:
-      devhost chat --example helpdesk
-      devhost chat --example injection --scenario mail --log
-    """
-    scenario = asked.read(limits=node.limits, validated=not models.unvalidated)
+    asked.refuse_workflow()
+    case = asked.read_here(node.limits, models)
     questions = read_questions(json_lines=options.json_lines)
-    view = ChatView(open_console(stderr=False, color=shown.color), shown, show_log=options.log)
-    model = models.choose(scenario.script, "").description
-    scenario.check(ANY_QUESTION)
-    if model.scripted:
-        refuse_misfit(scenario)
-    conversation = Chat(
-        conversation=Conversation(scenario),
-        view=view,
-        choose_model=partial(models.choose, scenario.script),
-        strict=node.strict,
-        interrupt=Interrupt(only_turns=options.json_lines),
-    )
-    with otlp.sending(options.trace) as kept, traced(kept, scenario, model, node.transport, command="chat") as watcher:
-        storage = node.storage_beside(options.trace)
-        view.open_chat(scenario, model)
+    console = open_console(stderr=False, color=shown.color)
+    view = ChatView(console, shown, show_log=options.log)
+    case.played.check(case, [TurnScript(query=ANY_QUESTION, files=case.first_files)])
+    hidden = Secrets(case.secrets)
+    ask = asking_for_forms(case, console, hidden, json_lines=options.json_lines)
+    with otlp.sending(options.trace) as kept, case.traced(kept, node, "chat") as watcher:
+        talk = Chat(
+            conversation=Conversation(case, view.show, hidden, ask, watcher),
+            view=view,
+            strict=node.strict,
+            interrupt=Interrupt(only_turns=options.json_lines),
+        )
+        is_scripted = case.models is None and case.has_script
+        view.open_chat(case_facts(case, TurnScript()), case.script.query if is_scripted else "")
         watchers = models.plugins.tell(watcher, view.screen)
-        conversation.converse(questions, partial(started_host, scenario, node, watchers, storage, options.trace))
-    return int(node.strict and conversation.broke_rules)
+        talk.converse(questions, partial(case.host, node, watchers, options.trace))
+    return int(node.strict and talk.broke_rules)
 
 
-# The command `run`: a question to a strategy, and what its script's user says after it.
+# `devhost run`: what a script's user says, or another question.
 
 
 @dataclass(frozen=True)
@@ -165,70 +203,89 @@ class RunOptions:
     query: str | None = option("--query TEXT", "Ask this instead of the script's own question.")
     alone: bool = option("--alone", "Leave out what the script's user says after the question.")
     watch: bool = option(WATCH, "Run again whenever a file of the plugin, its tools or the script changes.")
+    strict_calls: bool = option("--strict-calls", "Exit with 1 if all tool calls of a turn failed, or were refused.")
     trace: Path | None = trace_option()
     as_json: bool = json_option()
+    json_lines: bool = option(
+        "--json-lines", "Read answers to forms from standard input, each a line of JSON; for other programs."
+    )
 
 
-@command(ScenarioOptions, RunOptions, ModelOptions, HostOptions, OtlpOptions, ViewOptions)
-def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
-    asked: ScenarioOptions,
+RUN_GROUPS = (CaseOptions, RunOptions, ModelOptions, HostOptions, OtlpOptions, ViewOptions)
+
+
+@command(*RUN_GROUPS)
+def run(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - one argument per group of options
+    """Run a strategy or a flow, and show what happens.
+
+    The script's whole conversation is played. The exit code is 1 if a turn is not as the script expects it; without
+    expectations, a turn has to succeed.
+
+    For example:
+      devhost run --example helpdesk
+      devhost run --example helpdesk --scenario two-topics --trace run.jsonl
+      devhost run --script examples/workflows/cases/approval.yaml
+    """
+    return play(asked, *options)
+
+
+def play(  # noqa: PLR0913, PLR0917 - one argument per group of options
+    asked: CaseOptions,
     options: RunOptions,
     models: ModelOptions,
     node: HostOptions,
     otlp: OtlpOptions,
     shown: ViewOptions,
 ) -> int:
-    """Run a strategy, and show what happens.
-
-    For example:
-      devhost run --example helpdesk
-      devhost run --example helpdesk --scenario two-topics --trace run.jsonl
-    """
     if options.watch:
         return run_again_on_changes(click.get_current_context().obj, asked.sources)
-    scenario = asked.read(limits=node.limits, validated=not models.unvalidated)
-    question = scenario.question(options.query)
-    scenario.check(question)
-    choose = partial(models.choose, scenario.script)
-    model = choose(question).description
-    if model.scripted:
-        refuse_misfit(scenario)
-    follow_ups = scenario.follow_ups(question) if model.scripted and not options.alone else ()
-    script = scenario.script
-    is_whole = script is not None and script.begins_with(question) and len(follow_ups) == len(script.then)
-    expected = Expected.of(script) if script is not None and is_whole else None
-    conversation = Conversation(scenario)
-    ended = list[Ended]()
-    view = TurnView(open_console(stderr=options.as_json, color=shown.color), shown)
-
-    def print_reports(*lost: JsonObject, **judged: object) -> None:
-        if options.as_json:
-            reports = conversation_report([*(turn.report for turn in ended), *lost])
-            print_json({**reports, "notices": list(scenario.notices), **judged})
-
-    with (
-        otlp.sending(options.trace) as kept,
-        traced(kept, scenario, model, node.transport, command="run", query=question) as watcher,
-    ):
-        view.open(scenario_facts(scenario, model), question, conversation.files_of(question))
-        storage = node.storage_beside(options.trace)
+    case = asked.read_here(node.limits, models)
+    turns = case.turns(options.query, alone=options.alone)
+    hidden = Secrets(case.secrets)
+    console = open_console(stderr=options.as_json, color=shown.color)
+    view = TurnView(console, shown)
+    ask = asking_for_forms(case, console, hidden, json_lines=options.json_lines)
+    ended = list[CaseTurn]()
+    with otlp.sending(options.trace) as kept, case.traced(kept, node, "run", turns[0]) as watcher:
+        conversation = Conversation(case, view.show, hidden, ask, watcher)
+        view.open(case_facts(case, turns[0]), turns[0].query, conversation.files_of(turns[0]))
         watchers = models.plugins.tell(watcher, view.screen)
         try:
-            with view.answering(started_host(scenario, node, watchers, storage, options.trace)) as host:
-                for turn in play(conversation, question, follow_ups, choose)(host, view.hear):
+            with view.answering(case.host(node, watchers, options.trace)) as host:
+                for turn in case_turns(conversation, host, turns):
                     watcher.remark(turn.remark)
                     ended.append(turn)
-                    if turn.next_question is not None:
-                        view.close(turn_of(turn.run), turn.remark)
-                        view.go_on(turn.next_question, conversation.files_of(turn.next_question))
+                    if len(ended) < len(turns) and not turn.ends:
+                        _close(view, turn)
+                        following = turns[len(ended)]
+                        view.go_on(following.query, conversation.files_of(following))
         except HostError as error:
-            print_reports(report(never_begun(scenario.strategy.identity.name, error), model))
+            if options.as_json and isinstance(case.played, AgentAlone):
+                lost = report(never_begun(case.played.name, error), case.model)
+                print_json(_reports(case, [*(turn.report for turn in ended), lost]))
             raise
-        checks = (expected or Expected()).checks(Observed.of([turn.run for turn in ended]))
-        failures = [check.sentence for check in checks if not check.passed]
-        print_reports(**({} if expected is None else {"failed_expectations": failures}))
-        view.close(turn_of(ended[-1].run), ended[-1].remark)
-        if expected is not None:
-            view.judge(failures)
-    broken = node.strict and any(turn.run.findings for turn in ended)
-    return int(broken or bool(failures))
+    whole = case.expected_of(turns)
+    failures = judged_whole(case, whole, ended)
+    if options.as_json:
+        judged = {} if whole is None else {"failed_expectations": failures}
+        print_json({**_reports(case, [turn.report for turn in ended]), **judged})
+    _close(view, ended[-1])
+    if whole is not None:
+        view.judge(failures)
+    if len(with_some := [turn for turn in ended if turn.has_expectations]) > 1:
+        view.sum_up(turns=len(with_some), failed=sum(bool(turn.failures) for turn in with_some))
+    if getattr(ask, "is_interrupted", False):
+        raise click.Abort
+    broken = node.strict and any(turn.played.findings for turn in ended)
+    in_vain = options.strict_calls and any(turn.calls.are_in_vain for turn in ended)
+    return int(broken or in_vain or bool(failures) or any(turn.failures for turn in ended))
+
+
+def _reports(case: Case, reports: Sequence[JsonObject]) -> JsonObject:
+    return {**conversation_report(reports), "notices": list(case.notices)}
+
+
+def _close(view: TurnView, turn: CaseTurn) -> None:
+    view.close(turn.played, turn.remark)
+    if turn.has_expectations:
+        view.judge(turn.failures)

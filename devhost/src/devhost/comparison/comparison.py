@@ -241,7 +241,7 @@ class ForkReport(Comparison):
     def changed(self) -> list[str]:
         """The parameters, each as NAME=VALUE."""
         asked = {} if self.fork.question == self.fork.origin.run.question else {"query": self.fork.question}
-        return [f"{name}={_plain(value)}" for name, value in {**asked, **self.fork.scenario.given}.items()]
+        return [f"{name}={_plain(value)}" for name, value in {**asked, **self.fork.changed}.items()]
 
     @property
     def kept(self) -> str:

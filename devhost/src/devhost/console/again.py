@@ -14,7 +14,7 @@ from devhost.console.web import Console
 from devhost.fork import Origin, find_origin
 from devhost.host.host import find_strategy
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.recording.case import runs_of
+from devhost.recording.case import conversation_of
 from devhost.trace.lines import read_trace
 
 LABELS = {
@@ -60,11 +60,11 @@ def form_of(console: Console, name: str, values: Values) -> ForkForm:
     file = console.folder.trace(name)
     was = console.folder.setup(name) or Setup()
     trace = read_trace(file)
-    questions = [run.question for run in runs_of(trace, file)]
+    questions = [turn.question for turn in conversation_of(trace, file)]
     turn = number_in(values, "turn") or len(questions)
     origin = find_origin(trace, file, turn)
     things = find(console.plugin, console.folder.path)
-    plugin = console.plugin or was.options.plugin or things.plugin
+    plugin = console.plugin or next(iter(was.options.plugins), None) or things.plugin
     _, strategy = find_strategy(PluginDeclaration.read(plugin), origin.strategy)
     return ForkForm(
         values=values,

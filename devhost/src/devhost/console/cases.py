@@ -15,11 +15,10 @@ from devhost.console.web import Console
 from devhost.errors import HostError, SuiteError
 from devhost.evaluation.suite import Suite
 from devhost.protocol.wire import JsonObject
-from devhost.recording.case import readable, recorded_case, runs_of, strategy_of, write_case
+from devhost.recording.case import conversation_of, readable, recorded_case, write_case
 from devhost.recording.turns import KeptFiles, tool_calls
 from devhost.text import write_file
 from devhost.trace.lines import Trace, read_trace
-from devhost.trace.runs import run_of
 
 TICK = "expect."
 """Before the name of an expectation in the form: whether it is kept."""
@@ -40,8 +39,9 @@ def expectations(trace: Trace, file: Path, script: JsonObject) -> list[Expectati
     """
     if trace.header.command == "flow":
         return []  # each turn of its script has its own
-    runs = runs_of(trace, file)
-    last = run_of(runs[-1], strategy_of(trace, runs[-1]))
+    turns = conversation_of(trace, file)
+    runs = [run for turn in turns for run in turn.traced]
+    last = turns[-1].outcomes[-1]
     ended = last.ending.level == "good" or bool(last.outputs.pending_calls)
     is_right = {"calls": not any(call.error for run in runs for call in tool_calls(run.calls))}
     expected = script.get("expect", {}).items()
@@ -55,7 +55,7 @@ def keep(file_of_trace: Path, name: str, cases: Path, ticked: Values) -> None:
         raise SuiteError(f"{script} exists: give the case another name")
     trace = read_trace(file_of_trace)
     is_flow = trace.header.command == "flow"
-    strategy = None if is_flow else strategy_of(trace, runs_of(trace, file_of_trace)[0])
+    strategy = None if is_flow else conversation_of(trace, file_of_trace)[0].strategy
     with_it = _appended(cases, name, strategy) if cases.exists() else f"cases:\n  - {script.name}\n"
     case = recorded_case(trace, file_of_trace, KeptFiles(file_of_trace, script))
     expected = case.script.get("expect", {}).items()

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
+from devhost.alone import KeptState
 from devhost.chat import NO, YES
 from devhost.console.children import Child
 from devhost.console.folder import OUTPUT, TRACE, RunFolder, last_printed
 from devhost.console.readers import Seen
-from devhost.console.setup import Setup, flow_options, typed
-from devhost.conversation import KeptState
+from devhost.console.setup import Setup, typed
 from devhost.errors import ConsoleError, HostError
 from devhost.models.scripted.script import gist
 from devhost.node.outputs.run import Run
@@ -181,13 +181,12 @@ def suggestion(setup: Setup | None, questions: Sequence[str], state: State) -> s
         return ""
     options = setup.options
     try:
-        is_flow = setup.kind == "flow"
-        script = flow_options(setup.values).read_script() if is_flow else options.read_script(options.strategy)
+        script = options.read_script(options.strategy)
     except (HostError, OSError):  # it was changed since
         return ""
-    if script is None or not 0 < len(questions) <= len(script.then) or gist(questions[0]) != gist(script.query):
+    if not 0 < len(questions) <= len(script.then) or gist(questions[0]) != gist(script.query):
         return ""
-    answers = [(each.query, getattr(each, "approval", None)) for each in script.then]
+    answers = [(each.query, each.approval) for each in script.then]
     query, approval = answers[len(questions) - 1]
     if state.word == "approval":
         return approval or query

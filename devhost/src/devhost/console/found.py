@@ -10,9 +10,9 @@ from typing import Literal
 
 from devhost.errors import HostError
 from devhost.flow.app_package import SUFFIX
-from devhost.models.scripted.script import read_files
 from devhost.plugin.declaration import MANIFEST, nearest_strategy_plugin
 from devhost.scenario import examples_of
+from devhost.script import read_files
 from devhost.text import open_file
 
 type Kind = Literal["script", "flow script", "flow", "suite", "tool plugin", "strategy plugin", "model plugin"]
@@ -115,7 +115,7 @@ def asks(script: Path) -> bool:
         with open_file(script) as opened:
             if QUERY.search(opened.read(MOST_BYTES)):
                 return True
-        return any("query" in each.model_fields_set for each in read_files(script, asks=False))
+        return any("query" in each.model_fields_set for each in read_files(script, "strategy"))
     except (HostError, OSError, ValueError):
         return True
 

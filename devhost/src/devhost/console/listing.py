@@ -10,8 +10,8 @@ from typing import Literal
 from devhost.console.folder import RunFolder
 from devhost.console.setup import SETUP, Setup
 from devhost.errors import TraceError
-from devhost.expected import rounds_of
 from devhost.node.outputs.run import Ending
+from devhost.observed import rounds_of
 from devhost.trace.lines import Trace, read_trace
 from devhost.trace.played import WAITS
 from devhost.trace.turns import traced_turns

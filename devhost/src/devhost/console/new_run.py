@@ -19,17 +19,18 @@ from devhost.console.setup import (
     TYPED,
     Setup,
     Values,
-    flow_options,
+    case_options,
     path_in,
     paths_in,
-    scenario_options,
 )
 from devhost.console.web import Console
 from devhost.errors import ConsoleError, about
+from devhost.flow.cases import flow_file
 from devhost.hosting import strategy_plugin
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.scenario import SCENARIOS, UNWRITTEN, examples_of
+from devhost.scenario import SCENARIOS, examples_of
 from devhost.scenario import SCRIPT as DEFAULT_SCRIPT
+from devhost.script import UNWRITTEN
 
 LABELS = {
     "plugin": ("plugin", "Strategy plugin"),
@@ -108,10 +109,10 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
         strategy = next(iter(plugin.strategies))
     form = replace(form, values={**form.values, "source": source, "strategy": strategy})
     if form.is_flow:
-        return _of_flow(replace(form, mistake=None))
-    if plugin is None:
+        form = replace(form, mistake=None)
+    elif plugin is None:
         return form
-    return _of_strategy(form, plugin)
+    return _with_fields(form, plugin)
 
 
 def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[tuple[str, Options]]:
@@ -140,38 +141,28 @@ def _by_folder(what: str, files: Iterable[Path], before: str = FLOW) -> Iterator
         yield f"{what} · {where}", [(f"{before}{file}", file.stem) for file in inside]
 
 
-def _of_strategy(form: NewRun, plugin: PluginDeclaration) -> NewRun:
-    values = {**form.values, "plugin": str(plugin.directory)}
-    options = scenario_options(values)
-    _, strategy = plugin.strategies[values["strategy"]]
-    script = UNWRITTEN
-    try:
-        script = options.read_script(options.strategy) or UNWRITTEN
-    except WRONG as error:
-        form = form.refused(error)
-    return replace(
-        form,
-        fields=fields_of(strategy, script.params, values),
-        question=values.get(TYPED + QUESTION, script.query),
-        description=script.description,
-    )
-
-
-def _of_flow(form: NewRun) -> NewRun:
-    options = flow_options(form.values)
+def _with_fields(form: NewRun, plugin: PluginDeclaration | None) -> NewRun:
+    """With what the case asks for: a strategy's parameters, or the fields of a flow's Start node."""
     values = form.values
+    if plugin is not None:
+        values = {**values, "plugin": str(plugin.directory)}
+    options = case_options(values)
+    script = UNWRITTEN
+    file = None
     try:
         with about("script"):
-            script = options.read_script()
-            file = options.read_file()
+            script = options.read_script(options.strategy)
+            file = flow_file(options.file, script) if form.is_flow else None
     except WRONG as error:
-        return form.refused(error)
-    return replace(
-        form,
-        fields=inputs_of(file, script.inputs, values),
-        question=values.get(TYPED + QUESTION, script.query) if file.is_chatflow else None,
-        description=script.description,
-    )
+        form = form.refused(error)
+    question: str | None = values.get(TYPED + QUESTION, script.query)
+    if file is not None:
+        question = question if file.is_chatflow else None
+        form = replace(form, fields=inputs_of(file, script.inputs, values))
+    elif plugin is not None and not form.is_flow:
+        _, strategy = plugin.strategies[values["strategy"]]
+        form = replace(form, fields=fields_of(strategy, script.params, values))
+    return replace(form, question=question, description=script.description)
 
 
 def form(console: Console, asked: Values) -> Response:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from devhost.case_options import CaseOptions, with_models
 from devhost.console.found import kind_of, label_of, own_tools
 from devhost.errors import ConsoleError, ParameterError, about
-from devhost.flowing import FlowOptions
 from devhost.fork import ForkOptions
-from devhost.hosting import ModelOptions, ScenarioOptions
+from devhost.hosting import ModelOptions
 from devhost.limits import HostLimits
 from devhost.options import arguments
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.scenario import refuse_misfit
+from devhost.script import TurnScript
 from devhost.text import worded, write_file
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class Setup(BaseModel):
         return self.values.get(TYPED + QUESTION, "")
 
     @property
-    def options(self) -> ScenarioOptions:
-        return scenario_options(self.values)
+    def options(self) -> CaseOptions:
+        return case_options(self.values)
 
     @property
     def converses(self) -> bool:
@@ -77,7 +77,8 @@ class Setup(BaseModel):
     def about(self) -> str:
         """What it runs, in a word."""
         asked = self.options
-        name = asked.scenario or asked.example or (asked.script.stem if asked.script else asked.strategy) or "run"
+        file = asked.script or asked.file
+        name = asked.scenario or asked.example or (file.stem if file else asked.strategy) or "run"
         if self.kind == "fork":
             return f"{asked.strategy or 'run'}-again"
         return name
@@ -108,7 +109,7 @@ class Setup(BaseModel):
         if self.kind == "chat":
             asked = ("chat", *arguments(self.options))
         elif self.kind == "flow":
-            asked = ("flow", self.values.get("play", "chat"), *arguments(flow_options(self.values)))
+            asked = ("flow", self.values.get("play", "chat"), *arguments(self.options))
         else:
             asked = ("fork", *arguments(fork_options(self.values, trace_of(self.of))))
         return (*asked, *arguments(model_options(self.values)))
@@ -122,26 +123,23 @@ class Setup(BaseModel):
         if self.converses and not self.question:
             with about(QUESTION):
                 raise ParameterError("a question needs words")
-        if self.kind == "flow":
-            flow_options(self.values).read(environment, HostLimits(), models)
-            return
-        is_scripted = models.scripted
-        if self.kind == "chat":
-            scenario = self.options.read(limits=HostLimits(), environment=environment)
-            scenario.check(self.question)
-            if is_scripted:
-                refuse_misfit(scenario)
-            is_scripted &= scenario.script is not None
-        else:
+        if self.kind == "fork":
             asked = fork_options(self.values, trace_of(self.of))
             origin = asked.origin()
             asked.read(origin, HostLimits(), asked.read_tools(origin, environment))
             with about("script"):
                 if asked.read_script(origin) is None and self.values.get("answers") == "script":
                     raise ParameterError("choose the script")
-        if not is_scripted and models.model_plugin is None:
+            if not models.scripted and models.model_plugin is None:
+                with about("model"):
+                    models.choose(None, self.question, environment)
+            return
+        case = self.options.read(limits=HostLimits(), environment=environment)
+        if self.kind == "chat":
+            case.played.check(case, [TurnScript(query=self.question, files=case.first_files)])
+        if models.model_plugin is None:
             with about("model"):
-                models.choose(None, self.question, environment)
+                with_models(case, models, environment, starts=self.kind == "chat")
 
     def write(self, file: Path) -> None:
         with worded(lambda why: ConsoleError(f"{file} cannot be written: {why}")):
@@ -196,34 +194,27 @@ def source_file(values: Values) -> Path | None:
     return None
 
 
-def scenario_options(values: Values) -> ScenarioOptions:
+def case_options(values: Values) -> CaseOptions:
     source = values.get("source", "")
-    name, _, scenario = source.removeprefix(EXAMPLE).partition("/") if source.startswith(EXAMPLE) else ("", "", "")
-    script = source_file(values)
-    own = () if script is None else own_tools(script)
-    return ScenarioOptions(
-        example=name or None,
-        scenario=scenario or None,
-        script=script,
-        tools=tuple(dict.fromkeys((*own, *paths_in(values, "tools")))),
-        servers=lines_in(values, "mcp"),
-        files=paths_in(values, "files"),
-        strategy=values.get("strategy") or None,
-        parameters=typed_in(values, QUESTION),
-        plugin=path_in(values, "plugin"),
-    )
-
-
-def flow_options(values: Values) -> FlowOptions:
-    file = source_file(values) or Path()
-    is_script = kind_of(file) == "flow script"
-    return FlowOptions(
+    file = source_file(values)
+    own = ("", "", "")
+    if source.startswith(EXAMPLE):
+        own = source.removeprefix(EXAMPLE).partition("/")
+    is_flow = source.startswith(FLOW)
+    is_script = not is_flow or (file is not None and kind_of(file) == "flow script")
+    beside = () if file is None or is_flow else own_tools(file)
+    return CaseOptions(
         file=None if is_script else file,
+        example=own[0] or None,
+        scenario=own[2] or None,
         script=file if is_script else None,
-        inputs=typed_in(values, QUESTION),
         node=values.get("node") or None,
-        tools=paths_in(values, "tools"),
+        tools=tuple(dict.fromkeys((*beside, *paths_in(values, "tools")))),
         servers=lines_in(values, "mcp"),
+        files=() if is_flow else paths_in(values, "files"),
+        strategy=None if is_flow else values.get("strategy") or None,
+        parameters=() if is_flow else typed_in(values, QUESTION),
+        inputs=typed_in(values, QUESTION) if is_flow else (),
         plugins=tuple(filter(None, (path_in(values, "plugin"),))),
         http=values.get("http") == "yes",
         code=values.get("code") == "yes",

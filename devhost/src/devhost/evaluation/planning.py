@@ -10,21 +10,26 @@ from hashlib import sha256
 from itertools import product
 from pathlib import Path
 
+from devhost.alone import AgentAlone
+from devhost.case import Case as PlayedCase
+from devhost.case import refuse_unknown_nodes
+from devhost.case_options import refuse_misfit
 from devhost.errors import HostError, SuiteError, naming
 from devhost.evaluation.results import Header, PlannedCase
 from devhost.evaluation.shard import Shard
 from devhost.evaluation.suite import Case, Column, Suite
 from devhost.expected import Expected
-from devhost.flow.cases import FlowCase
+from devhost.flow.cases import flow_case
 from devhost.flow.checks import check_flow
 from devhost.flow.document import filled_inputs, with_read_files, wrong_inputs
 from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.whole import WholeFlow
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
-from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
-from devhost.scenario import AttachedFiles, Example, Scenario, parse_assignments, refuse_misfit, typed_settings
+from devhost.scenario import Example, parse_assignments, typed_settings
+from devhost.script import UNWRITTEN, Script
 from devhost.text import real_path
 from devhost.tools.mcp import McpServer, read_servers
 from devhost.tools.setup import ToolSetup
@@ -56,8 +61,8 @@ class Ground:
         default_factory=lambda: cache(Script.read), repr=False, compare=False
     )
     """Thousands of cases may have one script, which is read once."""
-    read_flow: Callable[[Path, HostLimits, Allowed], FlowCase] = field(
-        default_factory=lambda: cache(FlowCase.read), repr=False, compare=False
+    read_flow: Callable[[Path, HostLimits, Allowed], PlayedCase] = field(
+        default_factory=lambda: cache(flow_case), repr=False, compare=False
     )
 
     def common_folder(self, cases: Path) -> str:
@@ -80,10 +85,15 @@ class Planned:
     column: Column
     repeat: int
     """From 1."""
-    played: Scenario | FlowCase
+    played: PlayedCase
     question: str
     expected: Expected
     strict: bool = False
+
+    @property
+    def asked(self) -> str | None:
+        """None for a flow, whose script says what is played."""
+        return self.question if self.played.played.kind == "strategy" else None
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -158,23 +168,21 @@ def _settings(column: Column, suite: Suite, ground: Ground) -> JsonObject:
     return {**of_all, **own, "params": params}
 
 
-type _Asked = tuple[Scenario | FlowCase, str, Expected]
+type _Asked = tuple[PlayedCase, str, Expected]
 """With the question, and what is expected."""
 
 
 def _asked(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
     if case.inputs:
         raise SuiteError("inputs: only flows have them; a strategy has params")
-    scenario = _scenario(suite, case, column, ground)
-    question = scenario.question(case.query)
-    script = scenario.script
-    expected = case.expect
-    if expected is None and script is not None:
-        expected = Expected.of(script)
+    played = _with_strategy(suite, case, column, ground)
+    script = played.script
+    expected = case.expect or script.expect
     if expected is None:
         raise SuiteError("the case needs expect: neither it nor its script says what is expected")
-    _refuse(scenario, question, ground)
-    return scenario, question, expected
+    question = script.query if case.query is None else case.query
+    _refuse(played, question, ground)
+    return played, question, expected
 
 
 def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
@@ -186,12 +194,14 @@ def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _As
     if of_strategies := [name for name, value in given.items() if value]:
         raise SuiteError(f"{', '.join(of_strategies)}: a flow has none: its file and its script say what is played")
     flow = _with_own(ground.read_flow(case.written or suite.file, ground.limits, ground.allowed), case)
+    flow = replace(flow, plugins=ground.plugins, setups=ground.tools, servers=ground.servers)
     recorded = flow.script.recorded.tool_names
     tools = [setup.declaration for setup in ground.tools]
     servers = [server.name for server in ground.servers]
+    played = _flow_of(flow)
     check_flow(
-        flow.file,
-        flow.inputs,
+        played.file,
+        played.inputs,
         ground.plugins,
         tools,
         ground.allowed,
@@ -202,45 +212,52 @@ def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _As
     return flow, flow.script.query, case.expect or Expected()
 
 
-def _with_own(flow: FlowCase, case: Case) -> FlowCase:
+def _flow_of(case: PlayedCase) -> WholeFlow:
+    if not isinstance(case.played, WholeFlow):
+        raise TypeError("the case plays a strategy")
+    return case.played
+
+
+def _with_own(flow: PlayedCase, case: Case) -> PlayedCase:
     """What the user says is the case's, where it says it. What follows was written for the script's own words."""
     given: JsonObject = {"query": case.query, "files": case.files}
     changed = {name: value for name, value in given.items() if value}
+    played = _flow_of(flow)
     if case.inputs:
-        read = with_read_files(flow.file, {**flow.script.inputs, **case.inputs}, flow.limits, case.written)
-        for mistake in wrong_inputs(flow.file, read):
+        read = with_read_files(played.file, {**flow.script.inputs, **case.inputs}, flow.limits, case.written)
+        for mistake in wrong_inputs(played.file, read):
             raise SuiteError(mistake)
-        flow = replace(flow, inputs=filled_inputs(flow.file, read))
+        flow = replace(flow, played=replace(played, inputs=filled_inputs(played.file, read)))
     if not changed and not case.inputs:
         return flow
-    if changed and not flow.file.is_chatflow:
+    if changed and not played.file.is_chatflow:
         raise SuiteError(f"{', '.join(changed)}: a workflow has none: give it inputs")
     return replace(flow, script=flow.script.model_copy(update={**changed, "then": (), "expect": None}))
 
 
-def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scenario:
+def _with_strategy(suite: Suite, case: Case, column: Column, ground: Ground) -> PlayedCase:
     if ground.plugin is None:
         raise SuiteError("no strategy plugin is given")
     script = _script(case, column.strategy, column, suite, ground)
-    usual = next(iter(ground.plugin.strategies))
-    if script is not None and script.first_strategy:
-        usual = script.first_strategy
+    usual = script.first_strategy or next(iter(ground.plugin.strategies))
     _, strategy = find_strategy(ground.plugin, column.strategy or usual)
     script = _script(case, strategy.identity.name, column, suite, ground)
-    return Scenario(
-        name=suite.example or "",
+    given = {**suite.params, **case.params, **column.params, **typed_settings(strategy, ground.assignments)}
+    played = PlayedCase(
         script=script,
-        plugin=ground.plugin,
-        strategy=strategy,
-        tools=ground.tools,
+        played=AgentAlone.of(ground.plugin, strategy, script, given, case.variables),
+        name=suite.example or "",
+        plugins=(ground.plugin,),
+        setups=ground.tools,
         servers=ground.servers,
-        given={**suite.params, **case.params, **column.params, **typed_settings(strategy, ground.assignments)},
-        given_variables=case.variables,
-        attached=AttachedFiles.of(script, case.files, ground.limits),
+        limits=ground.limits,
+        files=case.files,
     )
+    refuse_unknown_nodes(played)
+    return played
 
 
-def _script(case: Case, strategy: str | None, column: Column, suite: Suite, ground: Ground) -> Script | None:
+def _script(case: Case, strategy: str | None, column: Column, suite: Suite, ground: Ground) -> Script:
     """As it is for the strategy. The case's own one, or else the example's."""
     given = [name for name in ("scenario", "script", "turns") if getattr(case, name) is not None]
     if len(given) > 1:
@@ -259,36 +276,36 @@ def _script(case: Case, strategy: str | None, column: Column, suite: Suite, grou
         script = Script.of({"query": case.query or "", **written}, strategy, suite.file.parent)
         script = script.model_copy(update={"place": f"{suite.file}, case {case.name!r}"})
     else:
-        return None
+        return UNWRITTEN
     if column.model is None:
         return script
     return script.model_copy(update={"model": script.model.model_copy(update={"name": column.model})})
 
 
-def _refuse(scenario: Scenario, question: str, ground: Ground) -> None:
+def _refuse(played: PlayedCase, question: str, ground: Ground) -> None:
     """What would fail at its run, or would make it mean something else."""
     if not question.strip():
         raise SuiteError("there is no question: give the case a query")
-    scenario.check(question)
-    scenario.api_fails  # noqa: B018 - raises for a tool that is not offered
-    script = scenario.script
-    named = {each.target for each in read_servers(() if script is None else script.mcp)[0]}
-    if script is not None and named - {server.target for server in ground.servers}:
+    played.turns(question)
+    played.api_fails  # noqa: B018 - raises for a tool that is not offered
+    script = played.script
+    named = {each.target for each in read_servers(script.mcp)[0]}
+    if named - {server.target for server in ground.servers}:
         raise SuiteError(f"{script.place} names MCP servers, but one host runs all cases: name them in the file's mcp")
-    if script is not None and script.panel and script.panel != ground.panel:
+    if script.panel and script.panel != ground.panel:
         raise SuiteError(f"{script.place} sets a panel of its own, but one host runs all cases: use --set instead")
     if not ground.scripted:
         return
-    if script is None:
+    if not played.has_script:
         raise SuiteError("no model is configured: give the case a scenario, a script or turns, or set OPENAI_API_KEY")
-    refuse_misfit(scenario)
+    refuse_misfit(played)
     if not script.knows(question) and script.otherwise is None:
         raise SuiteError(f"{script.place} has no turns for this question")
 
 
 def refuse_unknown_calls(planned: Planned, offered: Iterable[str]) -> None:
     """SuiteError for a tool that there is not; `offered`: the names of tools, beside those of a recording."""
-    if isinstance(planned.played, FlowCase) or planned.expected.calls is None:
+    if planned.played.played.kind == "flow" or planned.expected.calls is None:
         return
     tools = [*offered, *planned.played.recorded_names]
     with telling_where(planned.file, planned.case, planned.column):

@@ -11,7 +11,8 @@ from typing import Any, BinaryIO, Literal, Self
 
 from devhost.errors import SuiteError
 from devhost.evaluation.shard import Shard
-from devhost.expected import Check, Observed
+from devhost.expected import Check
+from devhost.observed import Observed
 from devhost.text import Secrets, open_file, worded, write_file
 from devhost.trace.lines import Line
 

@@ -14,8 +14,9 @@ from types import ModuleType
 from typing import Protocol
 
 from devhost.errors import SuiteError, naming
-from devhost.expected import Check, Expected, Observed, ScoreExpected
+from devhost.expected import Check, Expected, ScoreExpected
 from devhost.node.outputs.run import RunError
+from devhost.observed import Observed
 
 
 @dataclass(frozen=True)

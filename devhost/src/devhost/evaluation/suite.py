@@ -13,10 +13,10 @@ from devhost.errors import HostError, SuiteError, naming
 from devhost.evaluation.reset import Reset
 from devhost.evaluation.rows import Rows
 from devhost.expected import Expected
-from devhost.flow.script import FlowScript, names_flow
 from devhost.limits import PositivePrice
 from devhost.models.scripted.script import Scripted, SomeTurns, Texts, Words, one_sentence
 from devhost.reach import within_reach
+from devhost.script import Script, names_flow
 from devhost.text import describe, json_value, load_yaml
 
 type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
@@ -112,7 +112,7 @@ class Suite(SuiteFile):
     """A file that was read: with its paths from its folder, and its defaults in its cases."""
 
     file: Path
-    flows: Mapping[str, FlowScript]
+    flows: Mapping[str, Script]
     """By the case's name, the scripts that name their flow: of all cases or of none."""
 
     @classmethod
@@ -198,10 +198,10 @@ def _with_names(sentences: str, data: dict[str, Any], places: Sequence[str]) -> 
     return re.sub(r"cases\[(\d+)\](\.?)", case, sentences)
 
 
-def _flows(file: Path, cases: Sequence[Case]) -> Mapping[str, FlowScript]:
+def _flows(file: Path, cases: Sequence[Case]) -> Mapping[str, Script]:
     try:
         files = dict.fromkeys(case.written for case in cases if case.written is not None)
-        read = {script: FlowScript.read(script) for script in files if names_flow(script)}
+        read = {script: Script.of_flow(script) for script in files if names_flow(script)}
         flows = {case.name: read[case.written] for case in cases if case.written in read}
     except HostError as error:
         raise SuiteError(f"{file}: {error}") from error

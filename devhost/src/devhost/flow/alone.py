@@ -15,10 +15,10 @@ from devhost.errors import FlowFileError, ParameterError, naming
 from devhost.files import LocalFile
 from devhost.flow.document import FILES, FlowFile, start_fields
 from devhost.flow.editor import OF_A_FORM, Reference, meant_reference, references_of
-from devhost.flow.script import FlowScript, TurnScript
 from devhost.limits import HostLimits
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import pairs
+from devhost.script import Script, TurnScript
 from devhost.text import json_or
 from devhost.trace.flow import BEFORE_ONE_NODE, FlowNode
 
@@ -151,10 +151,10 @@ class NodeAlone:
             return value[0]
         return value
 
-    def script(self, script: FlowScript) -> FlowScript:
+    def script(self, script: Script) -> Script:
         """What the script says for this node, in the first turn that says something for it."""
         names = {self.node.id, self.node.title}
-        turn = next((each for each in script.turns if names & {*each.models, *each.knowledge, *_forms(each)}), script)
+        turn = next((each for each in script.said if names & {*each.models, *each.knowledge, *_forms(each)}), script)
         answers = {target: words for target, words in turn.answers.items() if names & _targets(target)}
         said = {"models": turn.models, "knowledge": {**script.knowledge, **turn.knowledge}, "answers": answers}
         return script.model_copy(update={**said, "query": turn.query, "files": turn.files, "then": (), "expect": None})

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import click
@@ -14,10 +14,11 @@ from rich.text import Text
 
 from devhost.errors import FlowFileError, ParameterError, UnansweredFormError, naming
 from devhost.flow.document import FlowFile, Given
+from devhost.script import Ask, FormAnswer, GivenAnswers
 from devhost.terminal.chat_view import typed_lines
 from devhost.terminal.tables import printable
 from devhost.text import Secrets, worded
-from devhost.trace.flow import FIELD, TIMEOUT, AnsweredBy, AskedField, Button, FlowNode, FormAsked
+from devhost.trace.flow import FIELD, TIMEOUT, AskedField, Button, FlowNode, FormAsked
 
 # A form as the DSL declares it (graphon 0.5.0, `nodes/human_input/entities.py`; 0.8.0 leaves these fields to Dify).
 
@@ -80,21 +81,6 @@ def wrong_forms(file: FlowFile) -> Iterator[str]:
 
 
 # Answers to forms, from a script's `answers`. Buttons and names of fields are checked before the flow starts.
-
-
-@dataclass(frozen=True)
-class FormAnswer:
-    button: str = ""
-    """Its id, or TIMEOUT; empty in an answer of a script that has only fields."""
-    values: Mapping[str, str] = field(default_factory=dict)
-    """By the field's name."""
-    by: AnsweredBy = "script"
-
-
-type GivenAnswers = Mapping[str, FormAnswer]
-"""By the node's id."""
-type Ask = Callable[[FormAsked, FormAnswer], FormAnswer]
-"""Asks a person for what is not given; UnansweredFormError if the person leaves the form."""
 
 
 def answer_of(form: FormAsked, given: FormAnswer, ask: Ask | None) -> FormAnswer:

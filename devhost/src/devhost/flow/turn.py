@@ -14,14 +14,13 @@ from typing import Literal, NoReturn, cast
 from devhost.errors import HostError
 from devhost.files import LocalFile
 from devhost.flow.document import FlowFile
-from devhost.flow.forms import Ask, GivenAnswers
 from devhost.flow.outside import NOTHING, Allowed
-from devhost.flow.script import Knowledge
 from devhost.home import REPOSITORY, devhost_command
 from devhost.host.host import ToolHost
-from devhost.models.backend import ModelBackend
+from devhost.models.scripted.knowledge import Knowledge
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
+from devhost.script import Ask, GivenAnswers, ModelOfNode
 from devhost.tools.tool import Tool
 from devhost.trace.flow import FlowEvent, FlowNode
 
@@ -46,8 +45,6 @@ class FlowTurn:
     """The messages of the turns before, all of them: each node with memory gets as many as its settings allow."""
 
 
-type ModelOfNode = Callable[[FlowNode], ModelBackend]
-"""The model that answers this run of the node."""
 type Heard = Callable[[FlowNode, Literal["llm", "tool"], JsonObject, Iterator[JsonObject]], Iterator[JsonObject]]
 """Hands on the answer to what a node asks of a model or a tool itself."""
 
@@ -61,8 +58,8 @@ class Surroundings:
     host: ToolHost | None
     """A `Host` if the flow has Agent nodes; None only for a flow without plugins and files."""
     model: ModelOfNode
-    recorded: Sequence[Tool] = ()
-    """Tools that answer from a recording, beside those of the host."""
+    others: Sequence[Tool] = ()
+    """Tools beside those of the host, in place of others of their name: of a recording, of Dify, of the script."""
     answers: GivenAnswers = field(default_factory=dict)
     """To the forms of the flow."""
     ask: Ask | None = None
@@ -72,12 +69,10 @@ class Surroundings:
     """Ends the turn from outside."""
     allowed: Allowed = NOTHING
     heard: Heard = unheard
-    beside: Sequence[Tool] = ()
-    """Tools of no plugin, in place of others of their name."""
 
     @property
     def tools(self) -> Sequence[Tool]:
-        return (*(() if self.host is None else self.host.tools), *self.recorded, *self.beside)
+        return (*(() if self.host is None else self.host.tools), *self.others)
 
 
 type FlowEngine = Callable[[FlowFile, FlowTurn, Surroundings], Iterator[FlowEvent]]

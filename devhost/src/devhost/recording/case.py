@@ -9,15 +9,15 @@ from pathlib import Path
 
 import yaml
 
-from devhost.conversation import APPROVAL
+from devhost.alone import APPROVAL
 from devhost.errors import TraceError
-from devhost.expected import Observed
 from devhost.flow.document import FILES as FILE_FIELDS
 from devhost.flow.document import FlowFile, start_fields
 from devhost.flow.forms import HUMAN_INPUT, LATE, Form
-from devhost.flow.script import NODE_TYPE as KNOWLEDGE
-from devhost.flow.script import recorded_segment
+from devhost.models.scripted.knowledge import NODE_TYPE as KNOWLEDGE
+from devhost.models.scripted.knowledge import recorded_segment
 from devhost.models.scripted.script import ScriptedModelCard
+from devhost.observed import Observed
 from devhost.plugin.casting import is_file
 from devhost.protocol.wire import JsonObject
 from devhost.recording import turns as parts
@@ -26,7 +26,7 @@ from devhost.text import MASK, worded
 from devhost.tools.entity import shortened
 from devhost.trace.flow import NodeEnded
 from devhost.trace.lines import Trace
-from devhost.trace.runs import Call, TracedRun, run_of, traced_runs
+from devhost.trace.runs import Call, TracedRun
 from devhost.trace.turns import TracedTurn, last_conversation, traced_turns
 from devhost.words import counted
 
@@ -41,10 +41,10 @@ class Case:
 
 def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> Case:
     """`file`: the trace's, for sentences."""
-    recorded = _of_flow if trace.header.command == "flow" else _of_agent
-    script, runs, left_out = recorded(trace, file, files)
+    turns, left_out = _repeatable(trace, file)
     about = f": {trace.header.description}" if trace.header.description else ""
-    kept = {"description": f"Recorded on {trace.header.started:%Y-%m-%d}{about}", **_filled(script)}
+    kept = {"description": f"Recorded on {trace.header.started:%Y-%m-%d}{about}", **script_of(turns, files, whole=True)}
+    runs = [run for turn in turns for run in turn.traced]
     whole = hidden(kept, (run.end.outcome for run in runs if run.end is not None))
     asked = (call.kind for run in runs for call in run.calls if not call.parent)  # by a tool: part of its answer
     others = (kind.replace("_", " ") for kind in asked if kind not in {*parts.MODEL_CALLS, "tool"})
@@ -53,8 +53,39 @@ def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> Case:
     return Case(whole, tuple(dict.fromkeys(filter(None, lacks))))
 
 
-type _Script = tuple[JsonObject, Sequence[TracedRun], str]
-"""With the runs in it, and a sentence about those of the trace that are not; often empty."""
+def conversation_of(trace: Trace, file: Path) -> list[TracedTurn]:
+    """The turns of the last conversation, or of a workflow the last one; TraceError if there is none."""
+    turns = last_conversation(trace)
+    if not turns:
+        why = "; ".join(trace.notices) or "it ends before a strategy was asked"
+        raise TraceError(f"{file} has no run: {why}")
+    return turns
+
+
+def _repeatable(trace: Trace, file: Path) -> tuple[list[TracedTurn], str]:
+    """The turns that a case can have, and a sentence about those of the trace that it cannot; often empty.
+
+    A strategy's script has model turns for each question, so that its conversation ends before one that asked none.
+    """
+    turns = last_conversation(trace)
+    if trace.header.command != "flow":
+        turns = conversation_of(trace, file)
+        turns = list(takewhile(lambda turn: turn.ended is not None and _asked_its_model(turn), turns))
+        needs = "a run that ended, and that asked its model"
+        words = "of earlier conversations, or without an end or a call of the model"
+    else:
+        turns = [turn for turn in turns if turn.ended is not None and turn.ended.status != "stopped"]
+        needs = "a turn that ended"
+        words = "of earlier conversations, or without an end"
+    if not turns:
+        raise TraceError(f"{file} cannot be recorded: a case needs {needs}")
+    left = len(traced_turns(trace)) - len(turns)
+    noun = "run" if turns[0].is_direct else "turn"
+    return turns, f"{counted(left, noun)} {words}" if left else ""
+
+
+def _asked_its_model(turn: TracedTurn) -> bool:
+    return any(parts.model_calls(run.calls) for run in turn.traced)
 
 
 def _filled(values: JsonObject) -> JsonObject:
@@ -78,89 +109,24 @@ def _tool_calls(runs: Sequence[TracedRun]) -> list[Call]:
     return [call for run in runs for call in parts.tool_calls(run.calls)]
 
 
-# The last conversation with a strategy.
+# A conversation as a script.
 
 
-def _of_agent(trace: Trace, file: Path, files: KeptFiles) -> _Script:
-    """A script has a turn for each question, so that its conversation ends before one that asked no model."""
-    runs = runs_of(trace, file)
-    repeatable = list(takewhile(lambda run: run.end is not None and parts.model_calls(run.calls), runs))
-    if not repeatable:
-        raise TraceError(f"{file} cannot be recorded: a case needs a run that ended, and that asked its model")
-    script = script_of(repeatable, strategy_of(trace, repeatable[0]), files, _expected_of_runs(trace, repeatable))
-    return script, repeatable, _left_out(len(traced_runs(trace)) - len(repeatable), "run")
-
-
-def script_of(
-    runs: Sequence[TracedRun], strategy: str, files: KeptFiles, expected: JsonObject | None = None
-) -> JsonObject:
-    """A conversation as a script, without the keys that would be empty."""
-    first, *later = runs
-    script = {
-        "query": first.question,
-        "files": _sent(first, files),
-        "strategy": strategy,
-        **parts.settings(first.parameters),
-        "model": parts.model_card(first.parameters),
-        "turns": parts.recorded_turns(parts.model_calls(first.calls)),
-        "then": [_follow_up(run, files) for run in later],
-        "expect": expected,
-        "recorded": _recorded(runs, files),
-    }
-    return _filled(script)
-
-
-def _left_out(number: int, noun: str) -> str:
-    words = f"{counted(number, noun)} of earlier conversations, or without an end or a call of the model"
-    if number:
-        return words
-    return ""
-
-
-def runs_of(trace: Trace, file: Path) -> list[TracedRun]:
-    """The runs of the last conversation; TraceError if there is none."""
-    runs = traced_runs(trace)
-    if not runs:
-        why = "; ".join(trace.notices) or "it ends before a strategy was asked"
-        raise TraceError(f"{file} has no run: {why}")
-    return [run for run in runs if run.conversation_id == runs[-1].conversation_id]
-
-
-def strategy_of(trace: Trace, run: TracedRun) -> str:
-    """A trace that a test writes does not name it in its first line."""
-    return trace.header.strategy or ("" if run.end is None else run.end.outcome.strategy)
-
-
-def _sent(run: TracedRun, files: KeptFiles) -> list[str]:
-    return [path for file in parts.files_in(run.parameters) if (path := files.sent(file)) is not None]
-
-
-def _follow_up(run: TracedRun, files: KeptFiles) -> JsonObject:
-    approval = run.parameters.get(APPROVAL)
-    return _filled(
-        {
-            "query": run.question,
-            "approval": approval if approval != run.question else None,
-            "files": _sent(run, files),
-            "turns": parts.recorded_turns(parts.model_calls(run.calls)),
-        }
-    )
-
-
-# The last conversation with a chatflow, or the last run of a workflow.
-
-
-def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Script:
-    turns = [turn for turn in last_conversation(trace) if turn.ended is not None and turn.ended.status != "stopped"]
-    if not turns:
-        raise TraceError(f"{file} cannot be recorded: a case needs a turn that ended")
-    flow = FlowFile.read(Path(turns[0].facts.file))
-    if gone := {row.node.id for turn in turns for row in turn.rows.values()} - flow.nodes.keys():
-        raise TraceError(f"{flow.path} has no node {', '.join(sorted(gone))} any more: it was changed after the trace")
-    recorder = _FlowRecorder(flow, files)
-    first, *later = map(recorder.turn, turns)
-    runs = [run for turn in turns for found in turn.agents.values() for run in found]
+def script_of(turns: Sequence[TracedTurn], files: KeptFiles, *, whole: bool = False) -> JsonObject:
+    """Without the keys that would be empty. `whole`: with what is expected."""
+    runs = [run for turn in turns for run in turn.traced]
     asked = [call for turn in turns for calls in turn.calls.values() for call in calls]
+    if turns[0].is_direct:
+        recorder = _Recorder(None, files)
+        first, *later = map(recorder.turn, turns)
+        own = {"strategy": turns[0].strategy, **parts.settings(runs[0].parameters)}
+        expected = _expected_of_conversation(turns) if whole else None
+        own |= {"model": parts.model_card(runs[0].parameters), "expect": expected}
+        first.pop("approval", None)
+        return _filled({**first, **own, "then": later, "recorded": _recorded(runs, files)})
+    flow = _flow_of(turns)
+    recorder = _Recorder(flow, files)
+    first, *later = map(recorder.turn, turns)
     selectors = [{"model": {"type": "model-selector", "entity": call.request.get("entity")}} for call in asked]
     script = {
         "flow": os.path.relpath(flow.path, files.home),
@@ -173,7 +139,14 @@ def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Script:
     conversation = turns[0].facts.conversation_id
     if conversation and conversation in json.dumps(script):  # a tool was given it
         script["conversation_id"] = conversation
-    return script, runs, _left_out(len(traced_turns(trace)) - len(turns), "turn")
+    return _filled(script)
+
+
+def _flow_of(turns: Sequence[TracedTurn]) -> FlowFile:
+    flow = FlowFile.read(Path(turns[0].facts.file))
+    if gone := {row.node.id for turn in turns for row in turn.rows.values()} - flow.nodes.keys():
+        raise TraceError(f"{flow.path} has no node {', '.join(sorted(gone))} any more: it was changed after the trace")
+    return flow
 
 
 def _card(parameters: Iterable[Mapping[str, object]]) -> JsonObject:
@@ -184,26 +157,36 @@ def _card(parameters: Iterable[Mapping[str, object]]) -> JsonObject:
 
 
 @dataclass
-class _FlowRecorder:
-    flow: FlowFile
+class _Recorder:
+    flow: FlowFile | None
+    """None of a strategy that was played alone."""
     files: KeptFiles
 
     def turn(self, turn: TracedTurn) -> JsonObject:
-        """As a turn of a flow's script."""
-        return _filled(
-            {
-                "query": turn.facts.query,
-                "files": [path for name in turn.facts.files if (path := self.files.sent({"filename": name}))],
-                "models": self._models(turn),
-                "knowledge": self._knowledge(turn.nodes),
-                "answers": self._answers(turn.nodes),
-                "expect": _expected_of_turn(turn, self.flow),
-            }
-        )
+        """As a turn of a script."""
+        return _filled({"query": turn.question, **(self._direct(turn) if self.flow is None else self._of_flow(turn))})
+
+    def _direct(self, turn: TracedTurn) -> JsonObject:
+        (run,) = turn.traced
+        approval = run.parameters.get(APPROVAL)
+        return {
+            "approval": approval if approval != run.question else None,
+            "files": [path for file in parts.files_in(run.parameters) if (path := self.files.sent(file)) is not None],
+            "turns": parts.recorded_turns(parts.model_calls(run.calls)),
+        }
+
+    def _of_flow(self, turn: TracedTurn) -> JsonObject:
+        return {
+            "files": [path for name in turn.facts.files if (path := self.files.sent({"filename": name}))],
+            "models": self._models(turn),
+            "knowledge": self._knowledge(turn.nodes),
+            "answers": self._answers(turn.nodes),
+            "expect": _expected_of_turn(turn, self.flow),
+        }
 
     def inputs(self, given: Mapping[str, object]) -> JsonObject:
         """Without the defaults; a file as the path of its copy."""
-        fields = start_fields(self.flow)
+        fields = {} if self.flow is None else start_fields(self.flow)
         kept = {name: value for name, value in given.items() if value != fields.get(name, {}).get("default")}
         return _filled(
             {
@@ -242,7 +225,7 @@ class _FlowRecorder:
         """By node the button, by node and field what was filled in; what was given first in the turn."""
         found: JsonObject = {}
         for end in ends:
-            if end.node.type == HUMAN_INPUT:
+            if end.node.type == HUMAN_INPUT and self.flow is not None:
                 button = end.outputs.get("__action_id") or LATE
                 given = {end.node.id: button}
                 for field in () if button == LATE else Form.of(self.flow, self.flow.nodes[end.node.id]).inputs:
@@ -260,21 +243,21 @@ OF_ONE_RUN = (MASK, "file://", "http://127.0.0.1", "http://localhost", "tool_fil
 """What stands in no other run: hidden secrets, files, and addresses of this machine."""
 
 
-def _expected_of_runs(trace: Trace, runs: Sequence[TracedRun]) -> JsonObject:
-    observed = Observed.of([run_of(run, strategy_of(trace, run)) for run in runs])
-    error = None if runs[-1].end is None else runs[-1].end.outcome.error
+def _expected_of_conversation(turns: Sequence[TracedTurn]) -> JsonObject:
+    observed = Observed.of_turns(turns)
+    error = turns[-1].outcomes[-1].error
     return _filled(
         {
             "text": None if error else _again(observed.text),
             "error": error and {"contains": _again(error.message) or error.kind},
-            "calls": _expected_calls(runs),
+            "calls": _expected_calls([run for turn in turns for run in turn.traced]),
             "stop_reason": observed.stop_reason,
         }
     )
 
 
-def _expected_of_turn(turn: TracedTurn, flow: FlowFile) -> JsonObject:
-    if turn.ended is None:
+def _expected_of_turn(turn: TracedTurn, flow: FlowFile | None) -> JsonObject:
+    if turn.ended is None or flow is None:
         return {}
     outputs = turn.ended.outputs
     expected = {

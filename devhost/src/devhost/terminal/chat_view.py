@@ -6,73 +6,82 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from devhost.conversation import was_stopped
 from devhost.errors import ParameterError
-from devhost.models.backend import ModelDescription
-from devhost.node.outputs.run import Run
+from devhost.node.outputs.run import Run, ToolCalls
 from devhost.options import option, trace_option
-from devhost.scenario import Scenario
+from devhost.protocol.wire import JsonObject
 from devhost.terminal import tables
-from devhost.terminal.screen import ViewOptions
+from devhost.terminal.screen import STYLES, ViewOptions
 from devhost.terminal.tables import printable
-from devhost.terminal.turn_view import TurnView
+from devhost.terminal.turn_view import TurnView, sources_of, turn_log
 from devhost.text import json_or
+from devhost.trace.played import PlayedTurn
 from devhost.words import counted
 
 
-def scenario_facts(scenario: Scenario, model: ModelDescription) -> Table:
-    names = (scenario.name, scenario.written.description, scenario.strategy.identity.name)
-    return tables.facts_table(*names, model, scenario.notices)
-
-
 class ChatView(TurnView):
-    def __init__(self, console: Console, options: ViewOptions | None = None, *, show_log: bool) -> None:
+    """Answers as they stream, what came of each turn, and what commands show."""
+
+    def __init__(self, console: Console, options: ViewOptions | None = None, *, show_log: bool = False) -> None:
         super().__init__(console, options)
         self._show_log = show_log or self._options.verbose
 
-    def open_chat(self, scenario: Scenario, model: ModelDescription) -> None:
-        facts = scenario_facts(scenario, model)
-        if model.scripted and scenario.script is not None:
-            facts.add_row("try", Text(scenario.script.query))
+    def open_chat(self, facts: Table, example: str = "") -> None:
+        """`example`: a question that the script answers."""
+        if example:
+            facts.add_row("try", Text(printable(example)))
         self._console.print(facts)
-        self._console.print(Text("Ctrl-C ends an answer, Ctrl-D the chat; /help lists the commands.", "dim"))
+        self._console.print(Text("Ctrl-C ends a turn, Ctrl-D the chat; /help lists the commands.", "dim"))
 
-    def close_turn(self, run: Run, *, show_findings: bool = False, hints: Sequence[str] = ()) -> None:
+    def close_turn(self, turn: PlayedTurn, *, show_findings: bool = False, hints: Sequence[str] = ()) -> None:
         """`hints`: sentences for the person, such as what can be typed now."""
-        self.finish_answer()
-        stopped = was_stopped(run)
+        self.finish_answer("" if turn.is_direct else turn.answer)
+        run = turn.own
+        stopped = run is not None and run.was_stopped
         if stopped:
             self.show_how_far()
-        self._print(tables.files_list(run.outputs.files), soft_wrap=True)
+        if run is not None:
+            self._print(tables.files_list(run.outputs.files), soft_wrap=True)
         if self._show_log and not stopped:
-            self._print(self._log_of(run))
+            self._print(turn_log(turn, whole=self._options.verbose))
         if show_findings:
-            self._print(tables.findings_list(run.findings))
-        if run.error is not None and not stopped:
-            self._console.print(tables.failure_text(run.error, traceback=self._options.traceback))
+            self._print(tables.findings_list(turn.findings))
+        if not stopped:
+            self._say_why(turn)
+        if run is None:
+            self._sum_up_nodes(turn)
+        else:
+            self._sum_up_run(run)
+        for hint in hints:
+            self.note(hint)
+        if run is not None:
+            self._console.line()
+
+    def _sum_up_nodes(self, turn: PlayedTurn) -> None:
+        style = "dim" if turn.ending.level == "good" else STYLES[turn.ending.level]
+        how = f"{counted(len(turn.rows), 'node')}, {turn.ending.after(turn.seconds)}"
+        self._console.print(Text(f"{how}{ToolCalls.sum_of(turn.runs).remark}", style))
+
+    def _sum_up_run(self, run: Run) -> None:
         if run.ending.level == "limited" and not run.outputs.pending_calls:
             self._console.print(Text(str(run.ending), "yellow"))
-        self._console.print(Text(f"{'stopped: ' if stopped else ''}{summary(run)}", "dim"))
+        self._console.print(Text(f"{'stopped: ' if run.was_stopped else ''}{summary(run)}", "dim"))
         if run.error is None and run.outputs.pending_calls:
             self._console.print(Text("waiting for your answer:", "yellow"))
             self._console.print(tables.pending_table(run.outputs.pending_calls))
-        for hint in hints:
-            self.note(hint)
-        self._console.line()
 
-    def _log_of(self, run: Run) -> RenderableType | None:
-        return tables.log_tree(run.outputs.logs, run.calls, whole=self._options.verbose)
+    def show_log(self, turn: PlayedTurn) -> None:
+        self._print(turn_log(turn, whole=self._options.verbose) or Text("The last turn has no log.", "dim"))
 
-    def show_log(self, run: Run) -> None:
-        self._print(self._log_of(run) or Text("The last run has no log.", "dim"))
+    def show_sources(self, turn: PlayedTurn) -> None:
+        self._print(tables.sources_table(sources_of(turn)) or Text("The last turn has no sources.", "dim"))
 
-    def show_sources(self, run: Run) -> None:
-        sources = tables.sources_table(run.outputs.variables.get("sources"))
-        self._print(sources or Text("The last run has no sources.", "dim"))
+    def show_variables(self, variables: JsonObject) -> None:
+        self._print(tables.variables_list(variables) or Text("There are no conversation variables.", "dim"))
 
 
 def summary(run: Run) -> str:

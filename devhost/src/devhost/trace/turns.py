@@ -76,8 +76,11 @@ def traced_turns(trace: Trace) -> list[TracedTurn]:
 def last_conversation(trace: Trace) -> list[TracedTurn]:
     """Its turns; of a workflow the last one."""
     turns = traced_turns(trace)
-    begins = max((number for number, turn in enumerate(turns) if turn.facts.turn == 1), default=0)
-    return turns[begins:]
+    if not turns:
+        return []
+    last = [turn for turn in turns if turn.facts.conversation_id == turns[-1].facts.conversation_id]
+    begins = max((number for number, turn in enumerate(last) if turn.facts.turn == 1), default=0)
+    return last[begins:]
 
 
 def turn_with(run: TracedRun, strategy: str, number: int = 1) -> TracedTurn:

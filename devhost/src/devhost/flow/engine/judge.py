@@ -18,14 +18,14 @@ from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import factory_of, graph_of
 from devhost.flow.engine.turn import Playing
 from devhost.flow.outside import Allowed
-from devhost.flow.script import FlowScript, ScriptedModels
 from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.script import Script, ScriptedModels
 from devhost.text import describe
 
 
 def refusals(file: FlowFile) -> list[str]:
-    script = FlowScript()
-    models = ScriptedModels(script, script.model, str(file.path))
+    script = Script(place=str(file.path))
+    models = ScriptedModels(script, script)
     playing = Playing(file, FlowTurn(), Surroundings(None, models, allowed=Allowed(http=True, code=True)))
     state = RuntimeState(variable_pool=VariablePool(), start_at=0.0, workflow_id=file.path.stem)
     if wrong := [*_wrong_data(playing, state)]:

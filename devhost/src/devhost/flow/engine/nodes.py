@@ -28,12 +28,10 @@ from graphon.variables.template_resolution import convert_template
 from graphon.variables.utils import dumps_with_segments
 from pydantic import Field
 
-from devhost.conversation import was_stopped
 from devhost.errors import HostError, InvocationError, NodeFailedError, NodeParameterError, RefusedCallError, RunFailure
 from devhost.flow.engine.models import AskedModel
 from devhost.flow.engine.turn import Driven, Playing, for_plugins
 from devhost.flow.outside import CodeError, render_template, run_program
-from devhost.flow.script import retrieved
 from devhost.flow.tools import meant_strategy, panel_settings
 from devhost.host.host import Host
 from devhost.limits import HostLimits
@@ -42,6 +40,7 @@ from devhost.node.outputs.run import Run
 from devhost.node.parameters import NAME, NodeVariables, Picked, resolved, sent, window
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
+from devhost.script import retrieved
 from devhost.tools.entity import meant_tool, panel_values
 from devhost.tools.tool import Tool, call_tool
 from devhost.trace.flow import FlowNode
@@ -124,7 +123,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         for said in Driven[JsonObject | Run](lambda put: put(run(on_message=put))):
             if isinstance(said, Run):
                 self._playing.runs[self.execution_id] = (said, model.description)
-                if was_stopped(said):
+                if said.was_stopped:
                     self._playing.ending.wait()
                 for output in sorted(streamed):  # an Answer node waits for the end of each before it goes on
                     yield self._chunk(output, "", is_final=True)

@@ -42,10 +42,11 @@ from devhost.flow.document import FlowFile
 from devhost.flow.engine.factory import FlowNodeFactory
 from devhost.flow.engine.nodes import LOGGED
 from devhost.flow.engine.turn import Playing, filled_pool, plain
-from devhost.flow.forms import FormAnswer, answer_of
+from devhost.flow.forms import answer_of
 from devhost.flow.loaded import as_handed_on
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.process.session import Stop
+from devhost.script import FormAnswer
 from devhost.text import describe
 from devhost.trace import flow
 

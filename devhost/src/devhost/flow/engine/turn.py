@@ -27,12 +27,13 @@ from graphon.workflow_type_encoder import WorkflowRuntimeTypeConverter
 from devhost.errors import FlowFileError, RunFailure, RunStoppedError
 from devhost.flow.document import FlowFile, FlowVariable
 from devhost.flow.engine.files import FileService
-from devhost.flow.forms import Form, FormAnswer, GivenAnswers, Source
+from devhost.flow.forms import Form, Source
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
+from devhost.script import FormAnswer, GivenAnswers
 from devhost.trace.flow import FIELD, TIMEOUT, AskedField, FormAsked
 
 

@@ -9,7 +9,7 @@ from typing import Self
 from devhost.errors import RefusedCallError
 from devhost.models import backend
 from devhost.models.backend import ModelRequest
-from devhost.models.scripted.script import WRITTEN_HERE, Script, ScriptedModelCard, Turn, read_turns
+from devhost.models.scripted.script import WRITTEN_HERE, ScriptedModelCard, Turn, read_turns
 from devhost.protocol.wire import JsonObject
 from devhost.text import rewritten
 from devhost.words import in_a_line
@@ -89,20 +89,6 @@ class ScriptedModel:
     def of(cls, turns: Sequence[JsonObject], *, query: str = "") -> Self:
         """From plain data in the form of script.yaml's turns."""
         return cls(read_turns(list(turns)), query)
-
-    @classmethod
-    def from_script(cls, script: Script, *, query: str | None = None, asked: int = 0) -> Self:
-        """`asked`: how often the conversation had this question before."""
-        query = script.query if query is None else query
-        turns = script.turns_for(query, asked)
-        standing = None
-        if not script.knows(query):
-            listed = "\n".join(f"- {question}" for question in script.questions)
-            standing = Turn(
-                text=f"I am a scripted model: I cannot think, I only say what is written in {script.place}. "
-                f"There I have answers to:\n\n{listed}\n\nFor any other question, use a real model."
-            )
-        return cls(turns or (), query, script.model, place=script.place, standing=standing)
 
     @property
     def remaining(self) -> int:

@@ -1,7 +1,7 @@
-"""A script file as pydantic checks it, and what one strategy needs of it."""
+"""The parts of a script as pydantic checks them: turns of a model, and tools that answer from a recording."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -22,12 +22,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from devhost.errors import ParameterError, ScriptError, about
+from devhost.errors import ParameterError, ScriptError
 from devhost.limits import PositivePrice
 from devhost.models.backend import DEFAULT_FEATURES
 from devhost.protocol.failures import Fault
 from devhost.reach import may_fetch, within_reach
-from devhost.text import json_value, load_yaml, real_path, worded
+from devhost.text import json_value, worded
 from devhost.words import misspelt
 
 
@@ -248,21 +248,6 @@ class Recorded(Scripted):
         return tuple((str(each["provider"]), str(each["name"])) for each in identities)
 
 
-type _Files = tuple[SentFile, ...]
-"""Paths, relative to the script's folder."""
-
-
-class FollowUp(Scripted):
-    """What the user says later in the conversation, and how the model answers."""
-
-    query: Words
-    approval: Words | None = None
-    """The answer to calls that wait, if it is not the query."""
-    files: _Files = ()
-    """What the user sends with it."""
-    turns: SomeTurns
-
-
 class ScriptedModelCard(Scripted):
     name: str = "scripted-gpt-5"
     features: tuple[str, ...] = DEFAULT_FEATURES
@@ -278,179 +263,20 @@ class RunLimits(Scripted):
     """What its model calls may cost, in the currency of the model: once that is reached, no further call begins."""
 
 
-class Part(Scripted):
-    """Turns for some strategies. `model_fields_set` says what the file sets."""
-
-    strategy: Annotated[
-        tuple[str, ...], one_sentence("should be a name, or a list of names"), BeforeValidator(listed)
-    ] = ()
-    """Those whose model calls the turns fit; empty for any."""
-    params: _Object = Field(default_factory=dict)
-    turns: SomeTurns = ()
-    then: tuple[FollowUp, ...] = ()
-    """The rest of the conversation, in order."""
-    otherwise: Turns | None = None
+WRITTEN_HERE = "the code that runs it"
+"""The place of turns without a script file."""
 
 
-class ScriptFile(Part):
-    extends: str | None = None
-    """Another script, seen from this file's folder: what this one does not set is as there."""
-    description: str = ""
-    query: Words = ""
-    files: _Files = ()
-    """What the user sends with the query."""
-    variables: _Object = Field(default_factory=dict)
-    """Of the workflow around the node, by `node.name`: what templates and selectors in `params` refer to."""
-    mcp: Texts = ()
-    """MCP servers, as `--mcp` takes them."""
-    panel: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """By tool, the parameters that the node's panel holds; a text may be a template."""
-    model: ScriptedModelCard = ScriptedModelCard()
-    api_fails: dict[str, Fault] = Field(default_factory=dict)
-    """By tool, what Dify's API does each time it is called."""
-    recorded: Recorded = Recorded()
-    """Tools that answer from a recording."""
-    limits: RunLimits = RunLimits()
-    expect: _Object | None = None
-    """What came of the conversation has to fit it: an `Expected` of `devhost.expected`."""
-    variants: tuple[Part, ...] = ()
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The later ones go before the earlier ones."""
-        return (self, *self.variants)
-
-
-def checked(data: object, folder: Path | None = None) -> ScriptFile:
-    """A script as plain data; `folder` is where its files are, by default the current one."""
-    with worded(ScriptError):
-        return ScriptFile.model_validate(data, context=folder)
-
-
-def read_files(file: Path, *, asks: bool) -> tuple[ScriptFile, ...]:
-    """The script behind those that it extends, of which each goes before the one in front of it.
-
-    `asks`: whether it needs a question.
-    """
-    files: dict[Path, ScriptFile] = {}
-    following: Path | None = file
-    while following is not None:
-        read = files[real_path(following)] = _read_file(following)
-        following = None if read.extends is None else following.parent / read.extends
-        if following is not None and real_path(following) in files:
-            raise ScriptError(f"{file}: extends: {following} leads back to itself")
-    every = tuple(reversed(files.values()))
-    if asks and not any("query" in each.model_fields_set for each in every):
-        raise ScriptError(f"{file}: query: Field required")
-    if not any(part.turns or each.model.plugin for each in every for part in each.parts):
-        raise ScriptError(f"{file}: turns: Field required")
-    return every
-
-
-def _read_file(file: Path) -> ScriptFile:
-    try:
-        return checked(load_yaml(file), file.parent)
-    except ScriptError as error:
-        raise ScriptError(f"{file}: {error}") from error
+class _Turns(Scripted):
+    turns: SomeTurns
 
 
 def read_turns(turns: object) -> tuple[Turn, ...]:
     """Turns given as plain data."""
-    return checked({"turns": turns}).turns
-
-
-# A script for one strategy: what is asked, with which parameters, and how the scripted model answers, turn by turn.
-
-WRITTEN_HERE = "the code that runs it"
-"""The place of turns without a script file."""
-SHARED = ScriptFile.model_fields.keys() - Part.model_fields.keys() - {"extends", "variables", "variants"}
-"""What holds for every strategy."""
-
-
-class Script(ScriptFile):
-    """A file behind those that it extends, with the turns for one strategy, or with none: then `fits` is False."""
-
-    place: str
-    """The file for people, below the current folder if it can be."""
-    first_strategy: str | None = None
-    """The strategy that is run if none is named."""
-    written_for: tuple[str, ...] = ()
-    """All strategies that there are turns for; empty for any."""
-
-    @classmethod
-    def read(cls, file: Path, strategy: str | None = None, *, asks: bool = True) -> Self:
-        """The script for a strategy, by default for the first one that the file names. `asks`: it needs a question."""
-        with about("script"):
-            files = read_files(file, asks=asks)
-        return cls.model_construct(**chosen(files, strategy), place=_place(file))
-
-    @classmethod
-    def of(cls, data: object, strategy: str | None = None, folder: Path | None = None) -> Self:
-        """From plain data in the form of a script file; `folder` is where its files are, by default the current one."""
-        return cls.model_construct(**chosen([checked(data, folder)], strategy), place=WRITTEN_HERE)
-
-    @property
-    def fits(self) -> bool:
-        return bool(self.turns)
-
-    @property
-    def questions(self) -> tuple[str, ...]:
-        """What the scripted model has answers for."""
-        return tuple(dict.fromkeys((self.query, *(each.query for each in self.then))))
-
-    def turns_for(self, query: str, asked: int = 0) -> tuple[Turn, ...] | None:
-        """The turns for what the script's user says, or those for anything else; None if there are none for it.
-
-        `asked`: how often the conversation had this question before, because the user may say yes twice.
-        """
-        said = [(self.query, self.turns), *((each.query, each.turns) for each in self.then)]
-        written = [turns for asked_for, turns in said if gist(asked_for) == gist(query)]
-        if written:
-            return written[min(asked, len(written) - 1)]
-        return self.otherwise
-
-    def knows(self, query: str) -> bool:
-        return gist(query) in map(gist, self.questions)
-
-    def begins_with(self, query: str) -> bool:
-        """Whether the query is the script's own question."""
-        return gist(query) == gist(self.query)
-
-
-def chosen(files: Sequence[ScriptFile], strategy: str | None) -> dict[str, Any]:
-    """The fields of a Script, by default for the first strategy. What stands later goes before what stands earlier."""
-    first = next((file.strategy[0] for file in reversed(files) if file.strategy), None)
-    given: dict[str, Any] = {"params": {}, "variables": {}, "turns": ()}
-    for file in files:
-        given |= _given(file, SHARED)
-        given["variables"] |= file.variables
-        given["params"] |= file.params
-        for part in file.parts:
-            if not part.strategy or (strategy or first) in part.strategy:
-                given["params"] |= part.params
-                # With turns of its own, a part has a conversation of its own: what follows in another is not inherited.
-                given |= {**({"then": ()} if part.turns else {}), **_given(part, {"turns", "then", "otherwise"})}
-    return {**given, "first_strategy": first, "written_for": _written_for(files)}
-
-
-def _given(part: Part, names: set[str]) -> dict[str, Any]:
-    """Those of its fields that the file sets."""
-    return {name: getattr(part, name) for name in part.model_fields_set & names}
-
-
-def _written_for(files: Sequence[ScriptFile]) -> tuple[str, ...]:
-    parts = [part for file in reversed(files) for part in file.parts if part.turns]
-    if any(not part.strategy for part in parts):
-        return ()
-    return tuple(dict.fromkeys(name for part in parts for name in part.strategy))
+    with worded(ScriptError):
+        return _Turns.model_validate({"turns": turns}).turns
 
 
 def gist(said: str) -> str:
     """People type a question without its capitals and its last full stop."""
     return " ".join(said.casefold().split()).rstrip(".?!。？！")
-
-
-def _place(file: Path) -> str:
-    whole = real_path(file)
-    here = Path.cwd()
-    return str(whole.relative_to(here) if whole.is_relative_to(here) else file)

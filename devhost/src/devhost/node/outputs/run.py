@@ -232,6 +232,11 @@ class ToolCalls:
         return self.sent + self.refused
 
     @property
+    def are_in_vain(self) -> bool:
+        """Whether there are calls, and all failed or were refused."""
+        return bool(self.count) and self.failed + self.refused == self.count
+
+    @property
     def trouble(self) -> str:
         """Such as "1 failed, 2 refused"; empty if all went well."""
         return ", ".join(
@@ -268,6 +273,11 @@ class Run:
     """The id of the session on the wire; empty if the plugin ended before it."""
 
     @property
+    def was_stopped(self) -> bool:
+        """Whether a person ended it."""
+        return self.error is not None and self.error.kind == RunStoppedError.__name__
+
+    @property
     def asked(self) -> Mapping[str, int]:
         """How many backwards calls there were, by their type."""
         return self.calls.counts
@@ -297,8 +307,7 @@ class Run:
         if self.error is not None:
             return self.error.ending
         if code in ("", ANSWERED):
-            calls = self.tool_calls
-            if calls.count and calls.failed + calls.refused == calls.count:
+            if self.tool_calls.are_in_vain:
                 return Ending("finished without a successful tool call", "limited", code)
             last = {call.name: call for call in self.calls.tools.values()}  # a later success makes up for a failure
             if failed := " and ".join(name for name, call in last.items() if call.error):

@@ -1,0 +1,156 @@
+"""A flow with the fields of its Start node, and how the engine plays a turn of it."""
+
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from devhost.case import Around, Case, Memory, Played
+from devhost.errors import ScriptError
+from devhost.files import LocalFile, local_files
+from devhost.flow.checks import refuse
+from devhost.flow.document import FlowFile
+from devhost.flow.forms import scripted_answers
+from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.own_tools import answered_names, beside_plugins, names_of_dify, unknown_answers
+from devhost.flow.tools import missing_tools
+from devhost.flow.traces import FlowTrace, facts_of
+from devhost.flow.turn import FlowEngine, FlowTurn, Surroundings, load_engine
+from devhost.host.host import ToolHost
+from devhost.node.parameters import PastTurn, messages_of
+from devhost.protocol.wire import JsonObject
+from devhost.script import Kind, TurnScript
+from devhost.tools.recorded import recorded_tools
+from devhost.tools.tool import Tool
+from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, FlowLine, FlowNode
+from devhost.trace.played import PlayedTurn, watched
+
+CONVERSATION_BYTES = 204_800
+"""MAX_VARIABLE_SIZE: of one conversation variable."""
+ASKING = frozenset({"agent", "llm", "question-classifier", "parameter-extractor"})
+"""The types of nodes that ask a model."""
+
+
+def asking(file: FlowFile) -> list[FlowNode]:
+    return [node for node in file.nodes.values() if node.type in ASKING]
+
+
+def flow_line(case: Case, said: TurnScript) -> FlowLine:
+    """What is known of a flow before its first turn."""
+    if not isinstance(case.played, WholeFlow):
+        raise TypeError("the case plays a strategy")
+    files = local_files(said.files, case.limits)
+    return facts_of(case.played.file, FlowTurn(said.query, case.played.inputs, files))
+
+
+@dataclass(frozen=True)
+class WholeFlow(Played):
+    file: FlowFile
+    inputs: JsonObject
+    """The fields of the Start node."""
+    allowed: Allowed = NOTHING
+    engine: FlowEngine | None = None
+    """By default Dify's own."""
+    kind: Kind = field(default="flow", init=False)
+
+    @property
+    def name(self) -> str:
+        return str(self.file.path)
+
+    @cached_property
+    def secrets(self) -> Sequence[str]:  # type: ignore[override]
+        return self.file.secrets
+
+    @property
+    def asking(self) -> Sequence[FlowNode]:
+        return asking(self.file)
+
+    @property
+    def takes_a_question(self) -> bool:
+        return self.file.is_chatflow
+
+    @property
+    def converses(self) -> bool:
+        return not self.file.alone
+
+    @property
+    def own_question(self) -> str:
+        return str(self.inputs.get("sys.query", ""))
+
+    def node(self, name: str) -> FlowNode:
+        return self.file.node(name)
+
+    def facts(self, case: Case) -> JsonObject:  # noqa: ARG002 - a strategy's
+        return {"example": self.file.name or self.file.path.stem}
+
+    def check(self, case: Case, turns: Sequence[TurnScript]) -> None:
+        """An answer to a form, or of a tool, that the flow does not have."""
+        place = case.script.place
+        if unknown := unknown_answers(self.file, case.script.tool_answers):
+            raise ScriptError(f"{place}: tool_answers: the flow has no tool {', '.join(unknown)}")
+        for said in turns:
+            scripted_answers(self.file, said.answers, place)
+
+    def check_tools(self, case: Case, host: ToolHost) -> None:
+        running = ((tool.provider, tool.name) for tool in host.tools)
+        there_are = [*running, *case.script.recorded.tool_names, *names_of_dify(self.file)]
+        there_are += answered_names(self.file, case.script.tool_answers)
+        refuse(self.file, missing_tools(self.file, there_are))
+
+    def tools(self, case: Case, host: ToolHost | None) -> Sequence[Tool]:
+        script = case.script
+        recorded = recorded_tools(script.recorded, () if host is None else host.tools)
+        names = script.recorded.tool_names
+        return [*recorded, *beside_plugins(self.file, script.tool_answers, self.allowed, case.limits, names)]
+
+    def play(self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: Around) -> PlayedTurn:
+        return watched(self._events(said, files, memory, around), around.show, around.secrets)
+
+    def _events(
+        self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: Around
+    ) -> Generator[FlowEvent]:
+        """A turn that fails leaves its question in the memory, and the variables as far as they were set."""
+        if refusal := self._refusal(memory):
+            yield FlowEnded("failed", {}, refusal, memory.variables)
+            return
+        script = around.case.script
+        answers = scripted_answers(self.file, said.answers, script.place)
+        knowledge = {**script.knowledge, **said.knowledge}
+        surroundings = Surroundings(
+            around.host, around.models, memory.tools or (), answers, around.ask, knowledge, around.stop, self.allowed
+        )
+        past = messages_of(memory.past)
+        count = memory.asked.total()
+        turn = FlowTurn(said.query, self.inputs, files, memory.id, count, memory.variables, past)
+        engine = FlowTrace(around.trace).written(self.engine or load_engine())
+        server = None if around.host is None else around.host.server
+        text = ""
+        for event in engine(self.file, turn, surroundings):
+            match event:
+                case AnswerText():
+                    text += event.text
+                case FlowEnded():
+                    memory.variables = event.conversation
+                    sent = () if server is None else tuple(server.with_bytes(server.offer(file)) for file in files)
+                    # Dify stores nothing of a turn that failed, and of one that ended early what came of it.
+                    answers_of = {"failed": "", "stopped": text, "paused": text}
+                    answer = answers_of.get(event.status, str(event.outputs.get("answer", "")))
+                    memory.past.append(PastTurn(said.query, answer, sent))
+            yield event
+
+    def variables(self, memory: Memory) -> Mapping[str, object]:
+        declared = self.file.conversation_variables
+        return {each.name: memory.variables.get(each.name, each.value) for each in declared}
+
+    def _refusal(self, memory: Memory) -> str:
+        """Why Dify fails every later message of this conversation; empty if it does not.
+
+        Dify counts Python's size of the value: of a list or an object without what is in it.
+        """
+        sizes = {name: sys.getsizeof(value) for name, value in self.variables(memory).items()}
+        return " ".join(
+            f"The conversation variable {name!r} has {size:,} bytes. Dify takes {CONVERSATION_BYTES:,} "
+            "(MAX_VARIABLE_SIZE) and fails every later message of this conversation."
+            for name, size in sizes.items()
+            if size > CONVERSATION_BYTES
+        )

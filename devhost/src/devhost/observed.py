@@ -1,0 +1,155 @@
+"""What came of a turn, of a node in it, or of a conversation: what expectations and evaluations look at."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import Field, GetPydanticSchema
+from pydantic_core import core_schema
+
+from devhost.node.outputs.run import Run, ToolCall
+from devhost.node.texts import ThoughtSpans
+from devhost.trace.flow import FlowNode, NodeEnded
+from devhost.trace.played import PlayedTurn
+
+_ANYTHING = GetPydanticSchema(lambda _type, _handler: core_schema.any_schema())
+_UNKEPT = Field(exclude=True)
+"""What the results of an evaluation do not keep."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Of a conversation: text, sources, stop reason and nodes of its last turn, the sums of all turns."""
+
+    text: str
+    """Without thoughts; of a workflow, what it put out."""
+    error: str | None = None
+    calls: tuple[ToolCall, ...] = ()
+    """Of agents."""
+    stop_reason: str = ""
+    """Empty if the strategy reports none."""
+    sources: tuple[str, ...] = ()
+    """Title and document of each that the answer cites."""
+    rounds: int = 0
+    """As the strategy reports them; of one that reports none, the number of its model calls."""
+    tokens: int = 0
+    price: str = "0"
+    currency: str = "USD"
+    seconds: float = 0.0
+    findings: tuple[str, ...] = ()
+    """The rules of Dify that the runs broke."""
+    status: Annotated[str, _UNKEPT] = ""
+    outputs: Annotated[Mapping[str, Any], _ANYTHING, _UNKEPT] = field(default_factory=dict)
+    conversation: Annotated[Mapping[str, Any], _ANYTHING, _UNKEPT] = field(default_factory=dict)
+    """The conversation variables."""
+    nodes: Annotated[Sequence["NodeObserved"], _ANYTHING, _UNKEPT] = ()
+    """Those that ran, in the order in which they first ended."""
+
+    @property
+    def failed(self) -> tuple[ToolCall, ...]:
+        return tuple(call for call in self.calls if call.error)
+
+    @property
+    def failed_calls(self) -> int:
+        return len(self.failed)
+
+    @property
+    def errors_of_calls(self) -> tuple[str, ...]:
+        """Why calls failed, as `find_parts: KeyError: 'wordy', tools/find_parts.py:14`."""
+        return tuple(f"{call.name}: {call.error}" for call in self.failed)
+
+    @property
+    def has_known_price(self) -> bool:
+        """A model whose price is not known counts tokens, and no price."""
+        return not self.tokens or Decimal(self.price) > 0
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> "Observed":
+        """Of the runs of strategies."""
+        if not runs:
+            return cls("")
+        last = runs[-1]
+        return cls(
+            text=without_thoughts(last.outputs.text),
+            error=None if last.error is None else f"{last.error.kind}: {last.error.message}",
+            calls=tuple(call for run in runs for call in run.calls.tools.values()),
+            stop_reason=last.ending.stop_reason,
+            sources=tuple(_cited(last.outputs.variables.get("sources"))),
+            rounds=sum(map(rounds_of, runs)),
+            tokens=sum(run.calls.spent["total_tokens"] for run in runs),
+            price=str(sum((Decimal(run.calls.spent["total_price"]) for run in runs), Decimal(0))),
+            currency=last.calls.spent["currency"],
+            seconds=round(sum(run.elapsed_seconds for run in runs), 3),
+            findings=tuple(dict.fromkeys(finding.rule for run in runs for finding in run.findings)),
+        )
+
+    @classmethod
+    def of_turns(cls, turns: Sequence[PlayedTurn]) -> "Observed":
+        """A strategy's turn has the outputs of its only node, too."""
+        last = turns[-1]
+        seen = cls.of([run for turn in turns for run in turn.runs])
+        nodes = tuple(_observed_nodes(last.nodes))
+        put_out = json.dumps(last.end.outputs, ensure_ascii=False) if last.outputs else ""
+        own = nodes[-1].observed.outputs if last.is_direct and nodes else {}
+        seen = replace(
+            seen,
+            text=without_thoughts(str(last.end.outputs.get("answer") or put_out)),
+            error=last.end.error or (last.end.status if last.end.status in NOT_WELL else None),
+            status=last.end.status,
+            outputs={**own, **last.end.outputs},
+            conversation=last.end.conversation,
+            nodes=nodes,
+        )
+        if last.is_direct:
+            return seen
+        return replace(
+            seen,
+            tokens=sum(turn.tokens for turn in turns),
+            price=str(sum((turn.price for turn in turns), Decimal(0))),
+            seconds=round(sum(turn.seconds for turn in turns), 3),
+        )
+
+
+WELL = ("succeeded", "partial-succeeded")
+NOT_WELL = frozenset({"failed", "stopped", "paused"})
+
+
+@dataclass(frozen=True)
+class NodeObserved:
+    node: FlowNode
+    observed: Observed
+
+
+def _observed_nodes(ends: Sequence[NodeEnded]) -> Iterator[NodeObserved]:
+    """Of several runs of a node the last counts, and the calls of all."""
+    last = {ended.node.id: ended for ended in ends}
+    for ended in last.values():
+        runs = [each.run for each in ends if each.node.id == ended.node.id and each.run is not None]
+        seen = replace(Observed.of(runs), status=ended.status, error=ended.error or None, outputs=ended.outputs)
+        yield NodeObserved(ended.node, seen)
+
+
+def without_thoughts(text: str) -> str:
+    spans = ThoughtSpans()
+    said = [*spans.feed(text), *spans.finish()]
+    return "".join(part for is_thought, part in said if not is_thought).strip()
+
+
+def _cited(sources: object) -> list[str]:
+    listed = sources if isinstance(sources, list) else []
+    return [
+        f"{source.get('title') or ''} ({source.get('document_id') or ''})"
+        for source in listed
+        if isinstance(source, dict) and source.get("cited")
+    ]
+
+
+def rounds_of(run: Run) -> int:
+    """As its strategy says, or else the number of model calls."""
+    for value in run.outputs.json_of_strategy():
+        match value:
+            case {"decision_summary": {"rounds": int(rounds)}}:
+                return rounds
+    return run.asked.get("llm", 0)
