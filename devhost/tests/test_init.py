@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from devhost.flow.script import FlowScript
 
 from devhost.cli.commands import main
 from devhost.flow.document import FlowFile
-from devhost.flow.script import FlowScript
 from devhost.flow.tools import agent_nodes
 from devhost.plugin.check import check_plugin
 from devhost.plugin.contents import Contents

@@ -1,6 +1,7 @@
 """What is different about the three ways to run a plugin."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,7 @@ sys.stdin.read()
     ],
 )
 def test_a_message_that_is_too_long_fails_one_run_and_the_plugin_goes_on(
-    limits: dict[str, int], step: JsonObject, words: str
+    limits: dict[str, Any], step: JsonObject, words: str
 ) -> None:
     with Host.start(PUPPET, transport="http", limits=HostLimits(**limits)) as host:
         said = failure(perform(host, step))

@@ -503,8 +503,9 @@ def _changed(value: object, changes: Mapping[Place, object]) -> object:
     holder = {0: value}
     for place in sorted(changes, key=len, reverse=True):
         part: Any = holder
-        *way, last = (0, *place)
-        for step in way:
+        whole_place = (0, *place)
+        last = whole_place[-1]
+        for step in whole_place[:-1]:
             part = part[step]
         part[last] = changes[place]
         if changes[place] is _LEFT_OUT:

@@ -85,7 +85,11 @@ def texts(value: object) -> list[str]:
     """Every text in a value, names among it."""
     if isinstance(value, str):
         return [value]
-    items = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    items: list[object] = []
+    if isinstance(value, dict):
+        items = [*value, *value.values()]
+    elif isinstance(value, list):
+        items = value
     return [text for item in items for text in texts(item)]
 
 

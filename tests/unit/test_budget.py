@@ -50,7 +50,8 @@ def test_tokens_prices_and_seconds_add_up_in_the_types_that_dify_reads_strictly(
     assert metadata["latency"] == pytest.approx(sum(each.latency for each in calls if each.latency <= 1000), abs=1e-3)
     assert metadata["currency"] == "USD"
     types = {name: type(value) for name, value in metadata.items()}
-    assert types == {name: int if name.endswith("_tokens") else float if name == "latency" else str for name in USAGE}
+    tokens = {name: int for name in USAGE if name.endswith("_tokens")}
+    assert types == {**dict.fromkeys(USAGE, str), **tokens, "latency": float}
 
 
 def test_the_latest_unit_price_and_currency_that_say_anything_count() -> None:

@@ -220,13 +220,18 @@ class AgentAlone(Played):
         for event in ends(run):
             turn.add(event, time.monotonic())
             around.show(event, turn)
-        answer = run.outputs.text if run.error is None or run.was_stopped else ""
+        answer = ""
+        if run.error is None or run.was_stopped:
+            answer = run.outputs.text
         memory.past.append(
             PastTurn(question, answer, tuple(map(host.server.with_bytes, self.files(question, offered))))
         )
         if takes_state(self.strategy) and STATE not in self.settings:  # that of a user is constant
             memory.note = state.note_on(run)
             left = state.after(run)
-            memory.variables = {KEPT: left.text} if left.text else {}
+            if left.text:
+                memory.variables = {KEPT: left.text}
+            else:
+                memory.variables = {}
             memory.waiting = left.waiting
         return turn

@@ -260,7 +260,10 @@ class Case:
 
     def typed(self, question: str, memory: Memory) -> TurnScript:
         """What the script says of a message that a person types. The first one has the files that were given."""
-        number = None if self.played.kind == "strategy" else memory.asked.total() + 1
+        if self.played.kind == "strategy":
+            number = None
+        else:
+            number = memory.asked.total() + 1
         said = self.script.turn_for(question, memory.times_asked(question), number)
         files = said.files if self.script.knows(question) else ()
         if not memory.asked:
@@ -299,7 +302,9 @@ class Case:
         }
         if self.played.kind == "strategy" or (self.models is None and self.played.asking):
             facts["model"] = self.model.facts
-        notices = () if self.played.kind == "strategy" else self.notices
+        notices = self.notices
+        if self.played.kind == "strategy":
+            notices = ()
         return trace_written(file, secrets_of((), others=self.secrets), facts, notices)
 
 
@@ -307,7 +312,8 @@ def refuse_unknown_nodes(case: Case) -> None:
     """ScriptError if a turn names a node that there is not, in its models, knowledge or expectations."""
     for number, said in enumerate(case.script.said, start=1):
         named = [*(("models", name) for name in said.models), *(("knowledge", name) for name in said.knowledge)]
-        named += () if said.expect is None else ((f"expect: {key}", name) for key, name in said.expect.named())
+        if said.expect is not None:
+            named += ((f"expect: {key}", name) for key, name in said.expect.named())
         for key, name in named:
             try:
                 case.played.node(name)

@@ -198,11 +198,15 @@ class CaseOptions:
         """`UNWRITTEN` if none is given. With its turns for this strategy; without one for the script's own."""
         with about("script"):
             if self.kind == "flow":
-                return UNWRITTEN if self.script is None else Script.of_flow(self.script)
+                if self.script is None:
+                    return UNWRITTEN
+                return Script.of_flow(self.script)
             file = self.script
             if file is None and self.example is not None:
                 file = Example.find(self._examples, self.example, self.scenario).file
-            return UNWRITTEN if file is None else Script.read(file, strategy)
+            if file is None:
+                return UNWRITTEN
+            return Script.read(file, strategy)
 
     def read_tools(
         self, script: Script, environment: MutableMapping[str, str], panel: Texts, *, validated: bool
@@ -226,7 +230,9 @@ class CaseOptions:
     def sources(self) -> tuple[Path, ...]:
         """The files and folders that a person edits."""
         example = None if self.example is None else Example.find(self._examples, self.example).directory
-        plugins = (self.folder,) if self.kind == "strategy" else self.plugins
+        plugins = self.plugins
+        if self.kind == "strategy":
+            plugins = (self.folder,)
         found = (*plugins, example, *self.tools, self.script, self.file)
         return tuple(path for path in found if path is not None)
 
@@ -234,7 +240,9 @@ class CaseOptions:
     def folder(self) -> Path:
         """That of the strategy plugin; a package is unpacked until the command ends."""
         if self.package is None:
-            return self.plugins[-1] if self.plugins else nearest_strategy_plugin()
+            if self.plugins:
+                return self.plugins[-1]
+            return nearest_strategy_plugin()
         if self.plugins:
             raise ParameterError("--plugin and --package each name the strategy plugin: leave out one of them")
         from devhost.package import opened_package  # noqa: PLC0415 - with the rules of `devhost check`
@@ -260,7 +268,9 @@ def _for_another_strategy(script: Script, strategy: Strategy, written_for: str) 
     """The script for a strategy that has not all its parameters, and what a person should know about it."""
     known = {parameter.name for parameter in strategy.parameters}
     left_out = ", ".join(name for name in script.params if name not in known)
-    without = f", without {left_out}" if left_out else ""
+    without = ""
+    if left_out:
+        without = f", without {left_out}"
     said = f"the script is written for {written_for}, which the plugin does not have: {strategy.identity.name} runs"
     params = {name: script.params[name] for name in script.params.keys() & known}
     return script.model_copy(update={"params": params}), f"{said}{without}"

@@ -96,7 +96,9 @@ class Chat:
     @property
     def _addressee(self) -> str:
         """Who gets the lines that are not commands."""
-        return "the agent" if self.conversation.case.played.kind == "strategy" else "the flow"
+        if self.conversation.case.played.kind == "strategy":
+            return "the agent"
+        return "the flow"
 
     @property
     def help(self) -> str:

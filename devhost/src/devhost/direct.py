@@ -176,7 +176,10 @@ def call_directly(
                 case {"type": "variable", "message": {"variable_name": name} as body}:
                     before = outcome.variables.get(name, "")
                     value = body.get("variable_value")
-                    outcome.variables[name] = f"{before}{value}" if body.get("stream") else value
+                    if body.get("stream"):
+                        outcome.variables[name] = f"{before}{value}"
+                    else:
+                        outcome.variables[name] = value
                 case {"type": kind, "message": {"text": link}, "meta": meta} if kind in FILE_LINKS:
                     if not host.files.find(str(link), meta or {}):
                         found("file-link-without-tool-file", f"{link!r} has no tool file: Dify's Tool node fails")

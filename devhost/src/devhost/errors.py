@@ -47,10 +47,16 @@ class NodeParameterError(ParameterError):
     """
 
     def __init__(self, words: str, parameter: str = "", mistake: str = "") -> None:
-        said = f"{parameter} {mistake}" if mistake else f"{parameter}: {words}"
+        if mistake:
+            said = f"{parameter} {mistake}"
+        else:
+            said = f"{parameter}: {words}"
         super().__init__(f"{said} (in Dify this fails the node)" if parameter else words)
         self.words = words
-        self.field = f"param.{parameter}" if parameter else ""
+        if parameter:
+            self.field = f"param.{parameter}"
+        else:
+            self.field = ""
 
 
 class PluginStartError(HostError):
@@ -122,7 +128,10 @@ class InvocationError(RunFailure):
         self.message = message
         self.details = args
         traceback = (args or {}).get("traceback")
-        self.traceback = None if traceback is None else str(traceback)
+        if traceback is None:
+            self.traceback = None
+        else:
+            self.traceback = str(traceback)
 
     @property
     def said(self) -> dict[str, Any]:

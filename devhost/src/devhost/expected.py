@@ -97,7 +97,10 @@ class ValueExpected(Scripted):
     """The text is JSON that fits."""
 
     def checks(self, name: str, value: object) -> Iterator[Check]:
-        text = value if isinstance(value, str) else _as_json(value)
+        if isinstance(value, str):
+            text = value
+        else:
+            text = _as_json(value)
         said = _short(text)
         for part in self.contains:
             yield Check(f"{name} contains", part, "" if part in text else said)
@@ -143,7 +146,9 @@ def _misfit(schema: dict[str, Any], text: str) -> str:
 def found_at(values: object, path: str) -> object:
     """The value at a path such as `plan.0`; LookupError with the names at the place where the path ends."""
     for name in path.split("."):
-        inside = {str(number): value for number, value in enumerate(values)} if isinstance(values, list) else values
+        inside = values
+        if isinstance(values, list):
+            inside = {str(number): value for number, value in enumerate(values)}
         if not isinstance(inside, Mapping) or name not in inside:
             raise LookupError(f"nothing; {naming(inside if isinstance(inside, Mapping) else ())}")
         values = inside[name]
@@ -243,10 +248,17 @@ class CallsExpected(Scripted):
     def _counts(self, name: str, calls: Sequence[ToolCall]) -> Iterator[Check]:
         made = "; ".join(dict.fromkeys(f"{call.name}: {call.error}" if call.error else str(call) for call in calls))
         if isinstance(self.exactly, int):
-            found = "" if len(calls) == self.exactly else f"{len(calls)}{f': {made}' if made else ''}"
+            if len(calls) == self.exactly:
+                found = ""
+            else:
+                found = f"{len(calls)}{f': {made}' if made else ''}"
             yield Check(name, f"exactly {self.exactly}", found)
-        least = self.at_least if isinstance(self.at_least, int) else None
-        most = self.at_most if isinstance(self.at_most, int) else None
+        least = None
+        if isinstance(self.at_least, int):
+            least = self.at_least
+        most = None
+        if isinstance(self.at_most, int):
+            most = self.at_most
         yield from Bounds(at_least=least, at_most=most).checks(name, len(calls), made)
 
 
@@ -408,13 +420,19 @@ class NodeExpected(Scripted):
     def checks(self, observed: Observed) -> Iterator[Check]:
         if self.status:
             because = f" ({observed.error})" if observed.error else ""
-            wrong = "" if observed.status in self.status else f"{observed.status}{because}"
+            if observed.status in self.status:
+                wrong = ""
+            else:
+                wrong = f"{observed.status}{because}"
             yield Check("status", " or ".join(self.status), wrong)
         if self.error is not None:
             yield from self.error.checks("error", observed.error or "")
         yield from _values("output ", self.outputs, observed.outputs)
         if self.stop_reason:
-            found = "" if observed.stop_reason in self.stop_reason else observed.stop_reason or "none"
+            if observed.stop_reason in self.stop_reason:
+                found = ""
+            else:
+                found = observed.stop_reason or "none"
             yield Check("stop_reason", " or ".join(self.stop_reason), found)
         for name in ("text", "calls", "sources", "rounds", "tokens", "seconds"):
             expected = getattr(self, name)
@@ -475,7 +493,10 @@ class Expected(NodeExpected):
                 where = last[name].node
                 found = [*expected.checks(last[name].observed)]
             else:
-                where = FlowNode(name, "", "", {}) if node is None else node(name)
+                if node is None:
+                    where = FlowNode(name, "", "", {})
+                else:
+                    where = node(name)
                 found = [Check("ran", "it runs", ran)]
             yield from (replace(check, name=f"{where}: {check.name}") for check in found)
 

@@ -43,7 +43,9 @@ class LocalFile:
         sizes = {IMAGE: limits.image_bytes, AUDIO: limits.audio_bytes, VIDEO: limits.video_bytes}
         most = sizes.get(read.kind, limits.document_bytes)
         if read.size > most:
-            name = read.kind if read.kind in sizes else "document"
+            name = "document"
+            if read.kind in sizes:
+                name = read.kind
             sentence = f"{read.path} has {read.size:,} bytes; Dify takes at most {most:,} for this type of file"
             raise ParameterError(f"{sentence} (--limit {name}-bytes=NUMBER changes it)")
         return read

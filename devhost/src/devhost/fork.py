@@ -118,7 +118,9 @@ def _which(last: TracedTurn, number: int, node: str, fitting: int) -> str:
         return f"forking the last of {fitting} questions; --question NUMBER names another one"
     if last.is_direct:
         return ""
-    others = "; --question NUMBER and --node ID name another one" if fitting > 1 else ""
+    others = ""
+    if fitting > 1:
+        others = "; --question NUMBER and --node ID name another one"
     return f"forking the agent {node} in turn {number}, without the flow around it{others}"
 
 
@@ -151,7 +153,10 @@ class Fork:
         run = self.origin.run
         recorded = self.recorded.recorded
         following = self.origin.rounds[self.at :]
-        until = following[0].calls[0].began if following else float("inf")
+        if following:
+            until = following[0].calls[0].began
+        else:
+            until = float("inf")
         past = sum(call.began < until for call in parts.tool_calls(run.calls))
         # A tool that may run still answers the calls of the past: they were made, and are not made twice.
         answers = RecordedAnswers(recorded.calls[:past], once=True)
@@ -189,7 +194,9 @@ class ForkedModel(ScriptedModel):
             notice = f"the model's turns are those recorded in {trace}, no provider is called"
             self.description = replace(self.description, notice=notice)
         else:
-            begins = f"the past is recorded in {trace}, then: " if turns else ""
+            begins = ""
+            if turns:
+                begins = f"the past is recorded in {trace}, then: "
             self.description = replace(later.description, notice=f"{begins}{later.description.notice}")
 
     def unwritten(self, request: ModelRequest, /) -> Iterator[JsonObject]:
@@ -285,7 +292,9 @@ class ForkOptions:
             "recorded": Recorded(),
         }
         script = recorded.model_copy(update=changed)
-        name = "" if origin.trace.header.command == "flow" else origin.trace.header.example
+        name = origin.trace.header.example
+        if origin.trace.header.command == "flow":
+            name = ""
         played = AgentAlone.of(declared, strategy, script, given, {})
         case = Case(script, played, name, (declared,), tools, limits=limits)
         case.turns()  # what the node would refuse is told before anything starts
@@ -303,8 +312,12 @@ class ForkOptions:
             return ()
         with about("live"):
             header = origin.trace.header
-            name = "" if header.command == "flow" else header.example
-            example = [Example.find(examples_of(self.folder), name).directory] if name else []
+            name = header.example
+            if header.command == "flow":
+                name = ""
+            example = []
+            if name:
+                example = [Example.find(examples_of(self.folder), name).directory]
             folders = (*example, *self.tools)
             if not folders:
                 raise ParameterError("--live-tools: the trace names no example, so say which tools: --tools DIR")

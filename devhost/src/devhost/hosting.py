@@ -100,7 +100,9 @@ class HostOptions:
 
         The trace has been begun; one that is a device has nothing beside it.
         """
-        beside = trace_file.with_name(STORAGE) if trace_file is not None and trace_file.is_file() else None
+        beside = None
+        if trace_file is not None and trace_file.is_file():
+            beside = trace_file.with_name(STORAGE)
         return PluginStorage(self.storage or beside)
 
 
@@ -171,7 +173,10 @@ class ModelOptions(PluginModelOptions):
         asked: int = 0,
     ) -> "ScriptedModel | OpenAIModel | PluginModel":
         """The model of a strategy. `asked`: how often the conversation had this question before."""
-        options = self if script is None else self.or_of_script(script.model)
+        if script is None:
+            options = self
+        else:
+            options = self.or_of_script(script.model)
         if not options.asks_the_script(environment):
             return options.open(environment)
         self.refuse_for_a_script()
@@ -183,7 +188,9 @@ class ModelOptions(PluginModelOptions):
         """With the script's model plugin, where the command line chooses no model."""
         if card.plugin is None or self.model_plugin is not None or self.scripted:
             return self
-        named = card.name if "name" in card.model_fields_set else None
+        named = None
+        if "name" in card.model_fields_set:
+            named = card.name
         return replace(self, model_plugin=card.plugin, name=self.name or named)
 
     def open(self, environment: MutableMapping[str, str], name: str | None = None) -> "OpenAIModel | PluginModel":
@@ -197,7 +204,10 @@ class ModelOptions(PluginModelOptions):
             raise ParameterError(
                 f"a model behind an API needs the package {error.name}: pip install 'dify-devhost[openai]'"
             ) from error
-        features = None if self.features is None else tuple(filter(None, map(str.strip, self.features.split(","))))
+        if self.features is None:
+            features = None
+        else:
+            features = tuple(filter(None, map(str.strip, self.features.split(","))))
         return open_model(
             key=environment.get(KEY, "").strip(),
             base_url=environment.get(BASE_URL, "").strip(),
@@ -215,13 +225,19 @@ class ModelOptions(PluginModelOptions):
 
     def refuse_for_a_script(self) -> None:
         """ParameterError for an option that a scripted model would ignore."""
-        reason = "--scripted asks for the script" if self.scripted else f"neither {KEY} nor {BASE_URL} is set"
+        if self.scripted:
+            reason = "--scripted asks for the script"
+        else:
+            reason = f"neither {KEY} nor {BASE_URL} is set"
         self._refuse("model_plugin", "api", "name", "completion", "features", reason=reason)
 
     def _refuse(self, *names: str, reason: str) -> None:
         for name in names:
             if getattr(self, name):
-                written = "model" if name == "name" else name.replace("_", "-")
+                if name == "name":
+                    written = "model"
+                else:
+                    written = name.replace("_", "-")
                 raise ParameterError(f"--{written} is for a model behind an API, but {reason}")
 
 
@@ -265,9 +281,14 @@ class ModelsBehindAnApi:
 
     @property
     def notice(self) -> str:
-        names = f"with the name {self._options.name}" if self._options.name else "with the names in the file"
+        names = "with the names in the file"
+        if self._options.name:
+            names = f"with the name {self._options.name}"
         plugin = self._options.model_plugin
-        where = "behind an API" if plugin is None else f"through {plugin.name}"
+        if plugin is None:
+            where = "behind an API"
+        else:
+            where = f"through {plugin.name}"
         return f"the models of the nodes are called {where}, {names}: that costs money; see --scripted"
 
 

@@ -148,7 +148,9 @@ class ModelPlugin:
     @property
     def _there_are(self) -> str:
         known = ", ".join(self.language_models) or "none of its own"
-        others = "; and takes any other name" if self.provider.takes_any_model else ""
+        others = ""
+        if self.provider.takes_any_model:
+            others = "; and takes any other name"
         return f"{self.provider.provider} has {known}{others}"
 
     def _request(self, action: str, name: str, credentials: JsonObject) -> JsonObject:
@@ -168,7 +170,9 @@ class ModelPlugin:
         if not of_provider and not self.provider.takes_any_model:
             raise ParameterError(f"there is no model {name!r}; {self._there_are}")
         with self._preparing:
-            kept = "" if of_provider else name
+            kept = name
+            if of_provider:
+                kept = ""
             if kept not in self._filled:
                 self._filled[kept] = self._checked(name, of_provider=of_provider)
             return self._filled[kept]
@@ -177,7 +181,9 @@ class ModelPlugin:
         fields = self.provider.credentials(self._texts, of_provider=of_provider)
         for key, field in fields.items():
             if self._asks and field.required and not (self._texts.get(key) or field.default):
-                choice = click.Choice([each.value for each in field.options]) if field.options else None
+                choice = None
+                if field.options:
+                    choice = click.Choice([each.value for each in field.options])
                 asked = f"{self.provider.provider}: {field.variable}"
                 self._texts[key] = str(click.prompt(asked, type=choice, hide_input=field.is_secret, err=True))
         given = {key: text for key, text in self._texts.items() if key in fields}
@@ -187,7 +193,9 @@ class ModelPlugin:
         )
         process = self._running()
         if self._validated and fields:
-            action = "validate_provider_credentials" if of_provider else "validate_model_credentials"
+            action = "validate_model_credentials"
+            if of_provider:
+                action = "validate_provider_credentials"
             request = self._request(action, name, credentials)
             answer = ask_about_credentials(process, self.provider.provider, request, self._secrets)
             credentials = {**credentials, **(answer.get("credentials") or {})}

@@ -91,7 +91,9 @@ class Observed:
         last = turns[-1]
         seen = cls.of([run for turn in turns for run in turn.runs])
         nodes = tuple(_observed_nodes(last.nodes))
-        put_out = json.dumps(last.end.outputs, ensure_ascii=False) if last.outputs else ""
+        put_out = ""
+        if last.outputs:
+            put_out = json.dumps(last.end.outputs, ensure_ascii=False)
         own = nodes[-1].observed.outputs if last.is_direct and nodes else {}
         seen = replace(
             seen,
@@ -138,7 +140,9 @@ def without_thoughts(text: str) -> str:
 
 
 def _cited(sources: object) -> list[str]:
-    listed = sources if isinstance(sources, list) else []
+    listed = []
+    if isinstance(sources, list):
+        listed = sources
     return [
         f"{source.get('title') or ''} ({source.get('document_id') or ''})"
         for source in listed

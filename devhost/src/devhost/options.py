@@ -44,7 +44,11 @@ def option(usage: str, words: str, *, hidden: bool = False, **settings: Any) -> 
     names = [part for part in parts if part.startswith("-")]
     taken, dots, _ = "".join(parts[len(names) :]).partition("...")
     settings = {"type": _type(taken), "multiple": bool(dots), "is_flag": not taken, **settings}
-    default = () if dots else settings.get("default", None if taken else False)
+    default = settings.get("default")
+    if dots:
+        default = ()
+    elif not taken:
+        default = settings.get("default", False)
     declared = functools.partial(click.option, *names, metavar=taken or None, help=words, **settings)
     return field(default=default, repr=not hidden, metadata={"declared": declared})
 

@@ -37,8 +37,12 @@ HEADINGS: Mapping[Level, str] = {"marketplace": "for the marketplace: ", "notice
 def check_lines(checked: Checked) -> Iterator[Text]:
     yield line(f"plugin {checked.contents.directory}")
     for problem in checked.problems:
-        where = f"{problem.file}: {problem.key}" if problem.key else problem.file
-        style = "bold" if problem.level == "refused" else "yellow"
+        where = problem.file
+        if problem.key:
+            where = f"{problem.file}: {problem.key}"
+        style = "yellow"
+        if problem.level == "refused":
+            style = "bold"
         found = Text.assemble(HEADINGS[problem.level], (printable(where), style), f": {printable(problem.sentence)}")
         yield found.append(f" ({problem.rule})", "dim")
     if checked.unchecked:
@@ -57,7 +61,9 @@ INDENT = "    "
 
 
 def line(name: str, facts: Iterable[str] = (), description: str = "") -> Text:
-    style = "" if name.startswith(INDENT) else "bold"
+    style = "bold"
+    if name.startswith(INDENT):
+        style = ""
     parts = [(name, style), (", ".join(facts), "cyan"), (" ".join(description.split()), "dim")]
     return Text("  ").join(Text(printable(words), look) for words, look in parts if words)
 
@@ -68,7 +74,9 @@ def tool_lines(tools: Sequence[ProvidedTool]) -> Iterator[Text]:
         yield from credential_lines(provider.identity.name, provider.identity.label.en_US, provider.credentials)
     for found in tools:
         files = refused_parameters(found.declared.parameters)
-        note = [f"Dify does not offer it to agents, because it needs a file: {', '.join(files)}"] if files else []
+        note = []
+        if files:
+            note = [f"Dify does not offer it to agents, because it needs a file: {', '.join(files)}"]
         yield line(f"tool {found.names[1]}", note, found.declared.description.human.en_US)
         yield from parameter_lines(found.declared.parameters)
 
@@ -250,7 +258,9 @@ def list_(options: ListOptions) -> int:
       devhost list examples/helpdesk
     """
     declaration = PluginDeclaration.read(options.plugin or nearest_plugin())
-    examples = examples_of(declaration.directory) if declaration.strategies else None
+    examples = None
+    if declaration.strategies:
+        examples = examples_of(declaration.directory)
     console = open_console(stderr=False, color=options.color)
     for text in inventory(declaration, examples):
         console.print(text, soft_wrap=True)

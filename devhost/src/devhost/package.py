@@ -39,7 +39,10 @@ def unknown_files(contents: Contents) -> tuple[str, ...]:
     """What a person or a program left: never added to git, also where git ignores it; none in a folder without git."""
     git = shutil.which("git")
     told = git and subprocess.run([git, "ls-files", "-z"], check=False, capture_output=True, cwd=contents.directory)
-    known = set(told.stdout.decode(errors="replace").split("\0")) if told else set()
+    if told:
+        known = set(told.stdout.decode(errors="replace").split("\0"))
+    else:
+        known = set()
     strange = tuple(path for path in contents.paths if path not in known)
     if len(strange) < len(contents.paths):
         return strange

@@ -104,7 +104,9 @@ def _remark(turn: CaseTurn, conversation: Conversation, models: Sequence[Countin
         return ""
     asked = run.error is None or run.asked.get("llm")  # else the model is not what went wrong
     unsaid = turn.ends and left
-    ends = f"The conversation ends here, before {counted(left, 'further message')} of the script." if unsaid else ""
+    ends = ""
+    if unsaid:
+        ends = f"The conversation ends here, before {counted(left, 'further message')} of the script."
     said = [model.afterwards for model in models if asked]
     return " ".join(filter(None, (*said, conversation.memory.note, ends)))
 

@@ -53,7 +53,10 @@ def typed_settings(strategy: Strategy, assignments: Iterable[str]) -> JsonObject
     for name, text in pairs(assignments, "--param"):
         value = json_or(text, text)
         is_text = name in declared and _is_text_field(declared[name]) and not is_marked(value)
-        settings[name] = text if is_text else value
+        if is_text:
+            settings[name] = text
+        else:
+            settings[name] = value
     return settings
 
 

@@ -187,7 +187,10 @@ def read_files(file: Path, kind: Kind) -> tuple[ScriptFile, ...]:
     following: Path | None = file
     while following is not None:
         read = files[real_path(following)] = read_script_file(following, kind)
-        following = None if read.extends is None else following.parent / read.extends
+        if read.extends is None:
+            following = None
+        else:
+            following = following.parent / read.extends
         if following is not None and real_path(following) in files:
             raise ScriptError(f"{file}: extends: {following} leads back to itself")
     return tuple(reversed(files.values()))

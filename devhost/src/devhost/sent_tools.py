@@ -48,7 +48,9 @@ def asked_whether_tools_are_sent(directory: Path, name: str | None, given: Mappi
     models = declaration.language_models(provider)
     declaring = [each for each, model in models.items() if TOOL_FEATURES.intersection(model.features)]
     chosen = name or next(iter([*declaring, *models]), "devhost")
-    declared = "declares tools" if chosen in declaring else "declares no tools"
+    declared = "declares no tools"
+    if chosen in declaring:
+        declared = "declares tools"
     with _Listener() as listener:
         credentials = _credentials(provider, listener, given, of_provider=chosen in models)
         if not any(value.startswith(listener.url) for value in credentials.values()):

@@ -73,7 +73,10 @@ class _RunSpans:
             gen_ai.GEN_AI_INPUT_MESSAGES: _message("user", [{"type": "text", "content": run.question}]),
             gen_ai.GEN_AI_OUTPUT_MESSAGES: _message("assistant", [{"type": "text", "content": outcome.outputs.text}]),
         }
-        error = None if outcome.error is None else (outcome.error.kind, outcome.error.message)
+        if outcome.error is None:
+            error = None
+        else:
+            error = (outcome.error.kind, outcome.error.message)
         agent = self._span("invoke_agent", strategy, (run.began, run.finished), attributes, error)
         yield agent
         yield from self._inside(timeline(run), agent.context)

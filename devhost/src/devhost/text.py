@@ -68,7 +68,9 @@ def json_or[T](text: str | bytes, otherwise: T) -> Any | T:  # noqa: ANN401 - JS
 
 def properties_of(schema: object) -> dict[str, Any]:
     """Of a JSON Schema; empty for what is not one."""
-    properties = schema.get("properties") if isinstance(schema, dict) else None
+    properties = None
+    if isinstance(schema, dict):
+        properties = schema.get("properties")
     if isinstance(properties, dict):
         return properties
     return {}
@@ -241,7 +243,9 @@ def load_yaml_text(content: bytes, file: Path) -> dict[str, Any]:
     text = ""
     try:
         text = content.decode()
-        loader = yaml.SafeLoader if HALF_A_PAIR.search(text) else FAST
+        loader = FAST
+        if HALF_A_PAIR.search(text):
+            loader = yaml.SafeLoader
         _refuse_depth(file, yaml.parse(text, Loader=loader))
         data = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe
         values = _values(data, {})

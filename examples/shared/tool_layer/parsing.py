@@ -64,7 +64,12 @@ def _place(location: tuple[int | str, ...]) -> str:
     """`("items", 0, "unit")` → `items[1].unit: `; people and models count from one."""
     path = ""
     for part in location:
-        path += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if path else part
+        if isinstance(part, int):
+            path += f"[{part + 1}]"
+        elif path:
+            path += f".{part}"
+        else:
+            path = part
     if path:
         return f"{path}: "
     return ""

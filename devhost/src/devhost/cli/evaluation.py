@@ -100,10 +100,18 @@ class EvalOptions:
     def ground(self, suite: Suite, host: HostOptions, models: EvaluationModels, *, validated: bool) -> Ground:
         flows = list(suite.flows.values())
         has_agents = not flows or any(FlowFile.read(flow.flow).has_agents for flow in flows if flow.flow is not None)
-        plugin = strategy_plugin(self.plugin or nearest_strategy_plugin()) if has_agents else None
+        plugin = None
+        if has_agents:
+            plugin = strategy_plugin(self.plugin or nearest_strategy_plugin())
         examples = self.examples or examples_of(Path() if plugin is None else plugin.directory)
-        example = None if suite.example is None else Example.find(examples, suite.example)
-        script = None if example is None else Script.read(example.file)
+        if suite.example is None:
+            example = None
+        else:
+            example = Example.find(examples, suite.example)
+        if example is None:
+            script = None
+        else:
+            script = Script.read(example.file)
         of_scripts = [*(() if script is None else script.mcp), *(text for flow in flows for text in flow.mcp)]
         servers, credentials = read_servers((*of_scripts, *suite.mcp, *self.servers), self.credentials)
         named = [suite.example, *(flow.example for flow in flows)]

@@ -17,8 +17,13 @@ class FlowGroup(click.Group):
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
             behind = (at for at, name in enumerate(args) if name in self.commands and args[at - 1][:1] != "-")
             # What stands after an option may be its value; after a flow's file comes no command.
-            at = next(behind, None) if args[0].startswith("-") else None
-            args = ["run", *args] if at is None else [args[at], *args[:at], *args[at + 1 :]]
+            at = None
+            if args[0].startswith("-"):
+                at = next(behind, None)
+            if at is None:
+                args = ["run", *args]
+            else:
+                args = [args[at], *args[:at], *args[at + 1 :]]
         return super().parse_args(ctx, args)
 
 

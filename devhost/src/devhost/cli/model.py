@@ -85,7 +85,10 @@ class ModelView(View):
         self._end_answer()
         self._section("usage", None if answered.usage is None else usage_line(answered.usage))
         self._console.print(Rule(style="dim"))
-        first = "" if answered.first_seconds is None else f", the first words after {answered.first_seconds:.2f} s"
+        if answered.first_seconds is None:
+            first = ""
+        else:
+            first = f", the first words after {answered.first_seconds:.2f} s"
         ended = f"{answered.finish_reason or 'finished'} in {answered.seconds:.2f} s{first}"
         self._end(answered.error, answered.seconds, Text(ended, "green"))
 

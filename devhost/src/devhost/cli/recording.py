@@ -80,7 +80,9 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
     if asked.at is None:
         for number, each in enumerate(origin.rounds, start=1):
             click.echo(f"{number}  {each.gist}")
-        stay = "Say how many of these rounds stay: --at ROUND" if origin.rounds else "No model call is recorded"
+        stay = "No model call is recorded"
+        if origin.rounds:
+            stay = "Say how many of these rounds stay: --at ROUND"
         click.echo(f"{stay}; --at 0 asks the model from the beginning")
         return 0
     tools = asked.read_tools(origin, os.environ, validated=not models.unvalidated)

@@ -129,7 +129,9 @@ def case_facts(case: Case, turn: TurnScript) -> Table:
         return facts_table(*names, case.model, case.notices)
     from devhost.flow.whole import flow_line  # noqa: PLC0415 - a strategy needs no flow
 
-    about_model = case.model.notice if case.models is None and case.played.asking else ""
+    about_model = ""
+    if case.models is None and case.played.asking:
+        about_model = case.model.notice
     return flow_facts(flow_line(case, turn), case.notices, about_model)
 
 
@@ -139,7 +141,9 @@ def asking_for_forms(case: Case, console: Console, hidden: Secrets, *, json_line
         return None
     from devhost.flow.forms import ask_at_terminal, ask_by_line  # noqa: PLC0415 - as above
 
-    return ask_by_line if json_lines else ask_at_terminal(console, hidden)
+    if json_lines:
+        return ask_by_line
+    return ask_at_terminal(console, hidden)
 
 
 # `devhost chat`: a conversation, one message a line.

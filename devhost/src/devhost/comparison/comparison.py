@@ -240,7 +240,10 @@ class ForkReport(Comparison):
     @property
     def changed(self) -> list[str]:
         """The parameters, each as NAME=VALUE."""
-        asked = {} if self.fork.question == self.fork.origin.run.question else {"query": self.fork.question}
+        if self.fork.question == self.fork.origin.run.question:
+            asked = {}
+        else:
+            asked = {"query": self.fork.question}
         return [f"{name}={_plain(value)}" for name, value in {**asked, **self.fork.changed}.items()]
 
     @property
@@ -327,7 +330,9 @@ def _facts_table(comparison: Comparison) -> Table:
     for name in comparison.names:
         table.add_column(Text(printable(name)), overflow="fold")
     for fact in comparison.facts:
-        style = "yellow" if fact.differs else ""
+        style = ""
+        if fact.differs:
+            style = "yellow"
         cells = [Text(printable(cell), style) for cell in (fact.name, fact.left, fact.right)]
         table.add_row(Text("≠" if fact.differs else " ", "yellow bold"), *cells)
     return table

@@ -223,7 +223,10 @@ def summary(value: object) -> str:
 
     Packed is what has no blank in it.
     """
-    text = value if isinstance(value, str) else preview(value)
+    if isinstance(value, str):
+        text = value
+    else:
+        text = preview(value)
     if len(text) <= LONGEST:
         return text
     if isinstance(value, str) and not is_prose(value):

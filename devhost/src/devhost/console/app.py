@@ -88,7 +88,9 @@ class Guard:
             return _refused("the request does not come from a page of this console")
         query = dict(parse_qsl(scope["query_string"].decode(errors="replace"), keep_blank_values=True))
         if scope["method"] in READS and self._is_token(query.pop(TOKEN, "")):
-            rest = f"?{urlencode(query)}" if query else ""
+            rest = ""
+            if query:
+                rest = f"?{urlencode(query)}"
             answer = RedirectResponse("/" + scope["path"].lstrip("/") + rest, 303)  # "//host" would lead elsewhere
             answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
             return answer
@@ -169,7 +171,10 @@ def _answering(page: Page) -> Callable[[Request], Awaitable[Response]]:
         for name, value in sent.multi_items():
             if isinstance(value, str):
                 text = value.replace("\r\n", "\n")
-                asked[name] = f"{asked[name]}\n{text}" if name in asked and name in SEVERAL else text
+                if name in asked and name in SEVERAL:
+                    asked[name] = f"{asked[name]}\n{text}"
+                else:
+                    asked[name] = text
         return await run_in_threadpool(page, request.app.state.console, asked, **request.path_params)
 
     return endpoint

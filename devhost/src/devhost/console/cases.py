@@ -56,7 +56,10 @@ def keep(file_of_trace: Path, name: str, cases: Path, ticked: Values) -> None:
     trace = read_trace(file_of_trace)
     is_flow = trace.header.command == "flow"
     strategy = None if is_flow else conversation_of(trace, file_of_trace)[0].strategy
-    with_it = _appended(cases, name, strategy) if cases.exists() else f"cases:\n  - {script.name}\n"
+    if cases.exists():
+        with_it = _appended(cases, name, strategy)
+    else:
+        with_it = f"cases:\n  - {script.name}\n"
     case = recorded_case(trace, file_of_trace, KeptFiles(file_of_trace, script))
     expected = case.script.get("expect", {}).items()
     kept = {key: value for key, value in expected if is_flow or f"{TICK}{key}" in ticked}

@@ -36,7 +36,10 @@ class Child:
         try:
             with ExitStack() as opened:
                 printed = opened.enter_context(output.open("wb"))
-                apart = printed if errors is None else opened.enter_context(errors.open("wb"))
+                if errors is None:
+                    apart = printed
+                else:
+                    apart = opened.enter_context(errors.open("wb"))
                 self._process = subprocess.Popen(
                     devhost_command(sys.executable, arguments),
                     stdin=subprocess.PIPE,

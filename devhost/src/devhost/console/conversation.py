@@ -164,7 +164,9 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: Seen) ->
     waits = bool(turns) and turns[-1].ending.level == "limited"
     failed = child is not None and child.exit_code not in {None, 0, ENDED} and not waits
     is_shown = failed or starts or (state.word == "over" and not turns)
-    printed = last_printed(folder.beside(name, OUTPUT)) if is_shown else ""
+    printed = ""
+    if is_shown:
+        printed = last_printed(folder.beside(name, OUTPUT))
     return Waiting(
         state,
         told=0 if child is None else child.told,

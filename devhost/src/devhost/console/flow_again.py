@@ -96,7 +96,9 @@ def form_of(console: Console, name: str, trace: Trace, values: Values) -> FlowAg
         has_forms=any(node.type == HUMAN_INPUT for node in file.nodes.values()),
         recorded=Path(),
     )
-    ending = "asked" if form.asks else "again"
+    ending = "again"
+    if form.asks:
+        ending = "asked"
     return replace(form, recorded=console.folder.beside(name, f".{ending}{CASE}"))
 
 

@@ -57,7 +57,10 @@ class RunFolder:
             except OSError:  # it was deleted meanwhile
                 continue
             stamp = f"{now.st_mtime_ns} {now.st_ctime_ns} {now.st_size} {now.st_ino}"
-            found[name] = f"{found[name]} {stamp}" if name in found else stamp
+            if name in found:
+                found[name] = f"{found[name]} {stamp}"
+            else:
+                found[name] = stamp
         return found
 
     def new_name(self, about: str) -> str:

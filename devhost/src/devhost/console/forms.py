@@ -34,7 +34,10 @@ class Field:
 
     @classmethod
     def of(cls, declared: Parameter, base: object, values: Values) -> Self:
-        was = "" if base is None else pretty(base)
+        if base is None:
+            was = ""
+        else:
+            was = pretty(base)
         return cls(declared, was, values.get(TYPED + declared.name, was))
 
     @property
@@ -80,8 +83,12 @@ def inputs_of(file: FlowFile, set_by_script: Mapping[str, object], values: Value
 def _as_parameter(name: str, field: Mapping[str, object]) -> Parameter:
     listed = field.get("options")
     kind = field.get("type")
-    about = "A path after @, such as @picture.png." if "file" in str(kind) else ""
-    options = listed if isinstance(listed, list) else []
+    about = ""
+    if "file" in str(kind):
+        about = "A path after @, such as @picture.png."
+    options = []
+    if isinstance(listed, list):
+        options = listed
     return Parameter(
         name=name,
         label=I18n(en_US=str(field.get("label") or name)),

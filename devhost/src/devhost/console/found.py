@@ -85,7 +85,10 @@ def _below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
     for path, folders, names in os.walk(folder):
         here = Path(path)
         deep = len(here.relative_to(folder).parts) >= DEEPEST
-        kept = [] if deep else sorted(each for each in folders if not each.startswith(".") and each not in NOT_SEARCHED)
+        if deep:
+            kept = []
+        else:
+            kept = sorted(each for each in folders if not each.startswith(".") and each not in NOT_SEARCHED)
         folders[:] = [each for each in kept if besides is None or (here / each).resolve() != besides.resolve()]
         yield from (here / name for name in sorted(names) if name.endswith((".yaml", ".yml", SUFFIX)))
 
@@ -99,7 +102,9 @@ def kind_of(file: Path) -> Kind | None:
             begin = opened.read(MOST_BYTES)
     except (OSError, ValueError):
         return None
-    signs = PLUGINS if file.name == MANIFEST else SIGNS
+    signs = SIGNS
+    if file.name == MANIFEST:
+        signs = PLUGINS
     return next((kind for kind, sign in signs.items() if sign.search(begin)), None)
 
 

@@ -112,7 +112,10 @@ NEEDED = re.compile(
 def read_run(folder: RunFolder, name: str) -> Listed:
     trace = folder.trace(name)
     setup = folder.setup(name) or Setup()
-    file = trace if trace.exists() else folder.beside(name, SETUP)
+    if trace.exists():
+        file = trace
+    else:
+        file = folder.beside(name, SETUP)
     run = Listed(
         name,
         file.stat().st_mtime,

@@ -152,12 +152,15 @@ def _with_fields(form: NewRun, plugin: PluginDeclaration | None) -> NewRun:
     try:
         with about("script"):
             script = options.read_script(options.strategy)
-            file = flow_file(options.file, script) if form.is_flow else None
+            file = None
+            if form.is_flow:
+                file = flow_file(options.file, script)
     except WRONG as error:
         form = form.refused(error)
     question: str | None = values.get(TYPED + QUESTION, script.query)
     if file is not None:
-        question = question if file.is_chatflow else None
+        if not file.is_chatflow:
+            question = None
         form = replace(form, fields=inputs_of(file, script.inputs, values))
     elif plugin is not None and not form.is_flow:
         _, strategy = plugin.strategies[values["strategy"]]

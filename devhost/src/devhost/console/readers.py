@@ -37,7 +37,9 @@ class Seen:
     @property
     def form(self) -> FormAsked | None:
         """Of a flow, that of the last turn which waits."""
-        last = self.turns[-1].traced if self.turns else None
+        last = None
+        if self.turns:
+            last = self.turns[-1].traced
         if last is None or last.form is None or last.ended is not None:
             return None
         return last.form.form

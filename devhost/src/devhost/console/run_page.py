@@ -22,8 +22,11 @@ def _page(console: Console, name: str, version: str, refused: str = "", given: V
     setup = console.folder.setup(name)
     waiting = waiting_of(console.folder, name, console.children.of(name), seen)
     form = waiting.state.form
-    given = given if given and form and form.form == given.get("form") else {}
-    typed = values_in(form, given) if form else {}
+    if not (given and form and form.form == given.get("form")):
+        given = {}
+    typed = {}
+    if form:
+        typed = values_in(form, given)
     questions = [turn.title for turn in seen.turns] or ([] if setup is None else [setup.question])
     return console.page(
         "one_run.html.j2",

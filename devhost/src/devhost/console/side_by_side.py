@@ -49,7 +49,9 @@ def chosen(console: Console, asked: Values) -> Response:
 def side_by_side(console: Console, _asked: Values, left: str, right: str) -> Response:
     """TraceError for a run without a turn."""
     setup = console.folder.setup(right)
-    fork = setup.values if setup is not None and setup.kind == "fork" and setup.of == left else None
+    fork = None
+    if setup is not None and setup.kind == "fork" and setup.of == left:
+        fork = setup.values
     trace_before, before = _read(console.folder, left)
     trace_after, after = _read(console.folder, right)
     names = ("before", "run again")

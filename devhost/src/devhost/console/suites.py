@@ -129,14 +129,20 @@ def one_suite(console: Console, asked: Values) -> Response:
     if asked.get("seen") == version:
         return Response(status_code=NOTHING_NEW)
     goes_on = child is not None and child.exit_code is None
-    problem = last_printed(child.output) if child is not None and child.exit_code == MISTAKE else ""
+    problem = ""
+    if child is not None and child.exit_code == MISTAKE:
+        problem = last_printed(child.output)
     given, before = console.evaluations.get(shown.key, ({}, None))
     evaluation: Evaluation | None = None
     try:
-        evaluation = read_evaluation(results) if results.is_file() else None
+        evaluation = None
+        if results.is_file():
+            evaluation = read_evaluation(results)
     except SuiteError as error:
         problem = problem or str(error)
-    earlier = before if before is not None and before.is_finished else None
+    earlier = None
+    if before is not None and before.is_finished:
+        earlier = before
     if goes_on and evaluation == earlier:  # it has not begun to write
         evaluation = None
     return console.page(
@@ -160,7 +166,9 @@ def change(console: Console, given: Values) -> Response:
     shown = _Evaluating.of(console, given)
     if given.get("do") in {"run", "fresh"}:
         asked = {name: given[name] for name in (INSTRUCTION, "plugin", "real", "do") if name in given}
-        before = read_evaluation(shown.results) if shown.results.is_file() else None
+        before = None
+        if shown.results.is_file():
+            before = read_evaluation(shown.results)
         folder = console.folder
         command = (*shown.arguments(asked), "--traces", str(folder.path))
         console.children.start(shown.key, command, folder.beside(shown.key, OUTPUT))

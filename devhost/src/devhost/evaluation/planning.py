@@ -93,7 +93,9 @@ class Planned:
     @property
     def asked(self) -> str | None:
         """None for a flow, whose script says what is played."""
-        return self.question if self.played.played.kind == "strategy" else None
+        if self.played.played.kind == "strategy":
+            return self.question
+        return None
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -272,7 +274,10 @@ def _script(case: Case, strategy: str | None, column: Column, suite: Suite, grou
     if file is not None:
         script = ground.read_script(file, strategy)
     elif given:
-        written = case.script if isinstance(case.script, dict) else {"turns": case.turns}
+        if isinstance(case.script, dict):
+            written = case.script
+        else:
+            written = {"turns": case.turns}
         script = Script.of({"query": case.query or "", **written}, strategy, suite.file.parent)
         script = script.model_copy(update={"place": f"{suite.file}, case {case.name!r}"})
     else:

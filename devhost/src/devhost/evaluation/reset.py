@@ -29,7 +29,10 @@ type Reset = Annotated[tuple[Step, ...], BeforeValidator(listed)]
 def reset(steps: Reset, folder: Path) -> None:
     """One after the other, in the folder of the cases; SuiteError says which one failed, how and where."""
     for step in steps:
-        why = _copied(step, folder) if isinstance(step, CopiedFile) else why_it_failed(["/bin/sh", "-c", step], folder)
+        if isinstance(step, CopiedFile):
+            why = _copied(step, folder)
+        else:
+            why = why_it_failed(["/bin/sh", "-c", step], folder)
         if why:
             raise SuiteError(f"its reset failed in {folder.absolute()}: {step}: {why}")
 

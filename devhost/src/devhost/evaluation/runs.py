@@ -148,7 +148,10 @@ class EvaluationModels:
 
     def answering(self, planned: Planned) -> ModelOfNode | None:
         """None if the script answers."""
-        options = self._options if self.scripted else self._of_column(planned.column)
+        if self.scripted:
+            options = self._options
+        else:
+            options = self._of_column(planned.column)
         models = self._behind_an_api(options.or_of_script(planned.played.script.model))
         if models is not None:  # mistakes in the options are found here
             for node in planned.played.played.asking:
@@ -164,7 +167,9 @@ class EvaluationModels:
         if self.scripted:
             return None
         behind_an_api = self._behind_an_api(replace(self._options, name=self._judge or self._options.name))
-        return None if behind_an_api is None else behind_an_api(JUDGE)
+        if behind_an_api is None:
+            return None
+        return behind_an_api(JUDGE)
 
 
 class Budget:

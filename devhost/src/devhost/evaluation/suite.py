@@ -73,7 +73,9 @@ class Case(Scripted):
     def within(self, suite: "SuiteFile", folder: Path) -> Self:
         """With the defaults of its file, and paths from the file's folder."""
         defaults = {name: getattr(suite, name) for name in {"reset", "repeats", "rate"} - self.model_fields_set}
-        script = folder / self.script if isinstance(self.script, Path) else self.script
+        script = self.script
+        if isinstance(self.script, Path):
+            script = folder / self.script
         files = tuple(within_reach(folder / path, folder) for path in self.files)
         return self.model_copy(update={**defaults, "script": script, "files": files})
 

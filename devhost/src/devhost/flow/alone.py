@@ -135,8 +135,10 @@ class NodeAlone:
                 raise ParameterError(f"--input {name}: {self.node} does not refer to it; {there_are}")
             if known.kind == "files":
                 values[known.key] = [*values.get(known.key, ()), _file(known, text, limits)]
+            elif known.kind == "text":
+                values[known.key] = text
             else:
-                values[known.key] = text if known.kind == "text" else json_or(text, text)
+                values[known.key] = json_or(text, text)
         missing = [each.label for each in self.inputs.values() if each.is_required and each.key not in values]
         if missing:
             raise ParameterError(

@@ -133,7 +133,10 @@ class FlowFile(Given):
             return self.nodes[name]
         if len(titled) == 1:
             return titled[0]
-        what = f"{len(titled)} nodes have the title {name!r}: name one by its id" if titled else f"no node is {name!r}"
+        if titled:
+            what = f"{len(titled)} nodes have the title {name!r}: name one by its id"
+        else:
+            what = f"no node is {name!r}"
         raise FlowFileError(f"{what}; the ids are: {', '.join(self.nodes)}")
 
     @property
@@ -210,8 +213,10 @@ def typed_inputs(file: FlowFile, assignments: Iterable[str]) -> JsonObject:
         kind = fields.get(name, {}).get("type")
         if kind in FILES:
             inputs[name] = [*inputs.get(name, ()), text]
+        elif kind in {"text-input", "paragraph", "select"}:
+            inputs[name] = text
         else:
-            inputs[name] = text if kind in {"text-input", "paragraph", "select"} else json_or(text, text)
+            inputs[name] = json_or(text, text)
     return inputs
 
 
@@ -230,7 +235,10 @@ def with_read_files(
         kind = fields.get(name, {}).get("type")
         if kind in FILES and value not in (None, "", []):
             files = [_read(name, text, script, limits) for text in (value if isinstance(value, list) else [value])]
-            read[name] = files[0] if kind == "file" and len(files) == 1 else files
+            if kind == "file" and len(files) == 1:
+                read[name] = files[0]
+            else:
+                read[name] = files
     return read
 
 

@@ -105,7 +105,10 @@ def _is_open(asked: AskedField, given: FormAnswer) -> bool:
 
 
 def _how_to_answer(form: FormAsked, given: FormAnswer, missing: Sequence[AskedField]) -> str:
-    choices = {} if given.button else {form.node.id: choices_of(form.buttons)}
+    if given.button:
+        choices = {}
+    else:
+        choices = {form.node.id: choices_of(form.buttons)}
     choices |= {f"{form.node.id}.{each.name}": each.options or ["VALUE"] for each in missing}
     there_are = "; ".join(f"{name}: {' or '.join(values)}" for name, values in choices.items())
     return f"{form.node} asks a person. Write into the script, beside the question of this turn, answers: {there_are}"
@@ -113,7 +116,9 @@ def _how_to_answer(form: FormAsked, given: FormAnswer, missing: Sequence[AskedFi
 
 def scripted_answers(file: FlowFile, answers: Mapping[str, str], place: str) -> GivenAnswers:
     """`answers`: of a turn, by NODE a button or by NODE.FIELD a value; `place` says where they are written."""
-    forms = [Form.of(file, node) for node in forms_of(file)] if answers else []
+    forms = []
+    if answers:
+        forms = [Form.of(file, node) for node in forms_of(file)]
     given: dict[str, FormAnswer] = {}
     for target, value in answers.items():
         form, name = _found(forms, target, place)
@@ -204,7 +209,9 @@ class AskAtTerminal:
     def _field(self, asked: AskedField) -> str:
         if asked.type == "select":
             return self._choice(asked.name, [(option, option) for option in asked.options])
-        default = f" (Enter takes: {self._shown(asked.text)})" if asked.text else ""
+        default = ""
+        if asked.text:
+            default = f" (Enter takes: {self._shown(asked.text)})"
         while not (typed := self.prompt(f"{self._shown(asked.name)}{default}> ").strip() or asked.text):
             self._say("Type a text: Dify takes no blank field.", "dim")
         return typed

@@ -28,7 +28,9 @@ class NamedTool:
     @property
     def kind(self) -> str:
         """The type of its provider, such as builtin, api, workflow or mcp."""
-        key = "provider_type" if self.node.type == "tool" else "type"
+        key = "type"
+        if self.node.type == "tool":
+            key = "provider_type"
         return str(self.said.get(key) or "builtin")
 
     @property
@@ -253,7 +255,9 @@ def _selector(chosen: object, model: ModelDescription, history: Sequence[JsonObj
 
     A node that has no completion parameters, not even empty ones, gets the defaults that the model declares.
     """
-    given = chosen if isinstance(chosen, dict) else {}
+    given = {}
+    if isinstance(chosen, dict):
+        given = chosen
     answers = model.selector(history)
     rules = answers["entity"].get("parameter_rules") or []
     defaults = {rule["name"]: rule["default"] for rule in rules if rule.get("default") is not None}

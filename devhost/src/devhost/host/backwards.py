@@ -100,7 +100,10 @@ class PluginStorage:
         self._file = file
         self._using = threading.Lock()
         with about("storage"):
-            self._stored = _Stored(storage="devhost", plugins={}) if file is None else _read(file)
+            if file is None:
+                self._stored = _Stored(storage="devhost", plugins={})
+            else:
+                self._stored = _read(file)
 
     def answer(self, manifest: Manifest, request: JsonObject, limits: HostLimits) -> JsonObject:
         asked = structs.to_the_api(structs.STORAGE, request)
@@ -120,7 +123,10 @@ class PluginStorage:
                     kept.pop(key, None)
                 case _:
                     declared = manifest.permission.storage.size
-                    most = limits.storage_bytes if declared is None else min(declared, limits.storage_bytes)
+                    if declared is None:
+                        most = limits.storage_bytes
+                    else:
+                        most = min(declared, limits.storage_bytes)
                     _check(kept, key, str(asked["value"]), most)
                     kept[key] = str(asked["value"])
             self._write()

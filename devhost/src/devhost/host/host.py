@@ -239,7 +239,8 @@ class Host(ToolHost):
         `parameters` are settings as in `node/parameters.py`, `variables` those of the workflow, by
         `node.name`. `plugin`: of several strategy plugins, that of this strategy.
         """
-        tools = self.tools if tools is None else tools
+        if tools is None:
+            tools = self.tools
         plugin = plugin or self.plugin
         provider, declared = find_strategy(plugin.declaration, strategy)
         known = NodeVariables(variables or {})

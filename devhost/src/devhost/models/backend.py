@@ -186,7 +186,10 @@ class ModelDescription:
         }
 
     def _own_entity(self) -> JsonObject:
-        window = {} if self.context_size is None else {"context_size": self.context_size}
+        if self.context_size is None:
+            window = {}
+        else:
+            window = {"context_size": self.context_size}
         return {
             "model": self.name,
             "label": {"en_US": self.name, "zh_Hans": self.name},

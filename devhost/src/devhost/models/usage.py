@@ -89,8 +89,12 @@ class CountsSpending:
     def afterwards(self) -> str:
         """A sentence for the person at the terminal after the run."""
         tokens = self.tokens
-        cached = f", of which {tokens.cached_tokens:,} from the cache" if tokens.cached_tokens else ""
-        reasoning = f", of which {tokens.reasoning_tokens:,} for reasoning" if tokens.reasoning_tokens else ""
+        cached = ""
+        if tokens.cached_tokens:
+            cached = f", of which {tokens.cached_tokens:,} from the cache"
+        reasoning = ""
+        if tokens.reasoning_tokens:
+            reasoning = f", of which {tokens.reasoning_tokens:,} for reasoning"
         return (
             f"Model calls answered: {self.calls}. Prompt tokens: {tokens.prompt_tokens:,}{cached}. "
             f"Completion tokens: {tokens.completion_tokens:,}{reasoning}."

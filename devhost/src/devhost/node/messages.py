@@ -244,7 +244,9 @@ class ToolFile:
 
     def link(self, meta: JsonObject, *, is_image: bool) -> Message:
         """The message that replaces the file: its meta is the tool's own and the id, so it may have no `filename`."""
-        kind = "image_link" if is_image else "binary_link"
+        kind = "binary_link"
+        if is_image:
+            kind = "image_link"
         return Message(kind, {"text": self.url}, {**meta, "tool_file_id": self.id})
 
 
@@ -341,7 +343,9 @@ class FileMessages:
             return Message("text", {"text": f"Failed to download image: {message.text}: {error}"})
         by_name = mime_type_of(message.text)
         header = response.headers.get("content-type", "").partition(";")[0].strip()
-        mime_type = header or UNKNOWN_MIME_TYPE if by_name == UNKNOWN_MIME_TYPE else by_name
+        mime_type = by_name
+        if by_name == UNKNOWN_MIME_TYPE:
+            mime_type = header or UNKNOWN_MIME_TYPE
         return self._files.save(response.content, mime_type).link(message.meta, is_image=True)
 
 

@@ -56,7 +56,9 @@ class NodeVariables:
         if "." in "".join(selector[1:2]):
             name = selector[1]
         for part in (name, *selector[2:]):
-            key = "filename" if part == "name" and is_file(value) else part
+            key = part
+            if part == "name" and is_file(value):
+                key = "filename"
             if not isinstance(value, dict) or key not in value:
                 raise NodeParameterError(f"Variable '{list(selector)}' does not exist")
             value = value[key]
@@ -116,7 +118,9 @@ def messages_of(turns: Iterable[PastTurn]) -> list[JsonObject]:
 def window(messages: Sequence[JsonObject], tokens: int = WINDOW_TOKENS, turns: int | None = None) -> list[JsonObject]:
     """The newest messages: of so many turns, 500 by default and at most, and of about so many tokens."""
     questions = [position for position, message in enumerate(messages) if message["role"] == "user"]
-    kept = messages[questions[-min(turns or WINDOW_TURNS, WINDOW_TURNS, len(questions))] :] if questions else messages
+    kept = messages
+    if questions:
+        kept = messages[questions[-min(turns or WINDOW_TURNS, WINDOW_TURNS, len(questions))] :]
     counted = [_tokens(message) for message in kept]
     dropped = 0
     while sum(counted[dropped:]) > tokens and dropped < len(kept) - 1:

@@ -21,9 +21,14 @@ class TagParts:
         """Texts and whole tags, in order."""
         text = self.waiting + text
         start = text.rfind("<")
-        tail = text[start:] if start >= 0 else ""
+        tail = ""
+        if start >= 0:
+            tail = text[start:]
         is_begun = any(tag.startswith(tail) and tag != tail for tag in (OPENING, CLOSING))
-        self.waiting = tail if is_begun else ""
+        if is_begun:
+            self.waiting = tail
+        else:
+            self.waiting = ""
         return [part for part in _TAG.split(text.removesuffix(self.waiting)) if part]
 
     def finish(self) -> str:

@@ -113,7 +113,9 @@ class ShownFile:
 
 def shown_file(file: JsonObject, folder: Path | None = None) -> ShownFile:
     """`folder`: the page's own, for links that stay right when both are moved."""
-    size = counted(file["size"], "byte") if isinstance(file.get("size"), int) else ""
+    size = ""
+    if isinstance(file.get("size"), int):
+        size = counted(file["size"], "byte")
     facts = " · ".join(filter(None, (str(file.get("mime_type") or ""), size)))
     path = Path(str(file.get("path") or ""))
     data = b""
@@ -123,9 +125,13 @@ def shown_file(file: JsonObject, folder: Path | None = None) -> ShownFile:
             data = path.read_bytes()
     except (OSError, ValueError):  # gone meanwhile, not ours to read, or a path with NUL
         exists = False
-    link = _link(path, folder) if exists else ""
+    link = ""
+    if exists:
+        link = _link(path, folder)
     kind = next((kind for beginning, kind in _BEGINNINGS.items() if re.match(beginning, data, re.DOTALL)), "")
-    picture = f"data:{kind};base64,{base64.b64encode(data).decode()}" if kind else ""
+    picture = ""
+    if kind:
+        picture = f"data:{kind};base64,{base64.b64encode(data).decode()}"
     return ShownFile(str(file.get("filename") or "file"), facts, str(path) if exists else "", link, picture)
 
 

@@ -43,7 +43,10 @@ def cast_parameter(parameter: Parameter, value: object) -> object:
             raise NodeParameterError(words, parameter.name, "is empty: it needs a value")
     if parameter.type == "select" and value is not None:
         options = [option.value for option in parameter.options]
-        chosen = value if parameter.multiple and isinstance(value, list) else [value]
+        if parameter.multiple and isinstance(value, list):
+            chosen = value
+        else:
+            chosen = [value]
         if any(one not in options for one in chosen):
             raise NodeParameterError(f"tool parameter {parameter.name} value {value} not in options {options}")
     return cast_value(parameter, value)
@@ -104,12 +107,19 @@ def _several(parameter: Parameter, value: object) -> object:
 def cast_value(parameter: Parameter, value: object) -> object:
     """The second half of the rule."""
     if parameter.multiple and parameter.type in {"select", "dynamic-select"}:
-        given = value if isinstance(value, list) else [] if value is None or value == "" else [value]
+        if isinstance(value, list):
+            given = value
+        elif value is None or value == "":
+            given = []
+        else:
+            given = [value]
         return [str(one) for one in given]
     try:
         return _cast(parameter.type, value)
     except ValueError as error:
-        mistake = f"must be a number, got {reprlib.repr(value)}" if parameter.type == "number" else ""
+        mistake = ""
+        if parameter.type == "number":
+            mistake = f"must be a number, got {reprlib.repr(value)}"
         raise NodeParameterError(str(error), parameter.name, mistake) from error
 
 

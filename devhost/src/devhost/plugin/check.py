@@ -61,7 +61,9 @@ class Declarations:
     """A plugin's manifest, its providers and their parts."""
 
     def __init__(self, contents: Contents, manifest: JsonObject) -> None:
-        kinds = manifest["plugins"] if isinstance(manifest.get("plugins"), dict) else {}
+        kinds = {}
+        if isinstance(manifest.get("plugins"), dict):
+            kinds = manifest["plugins"]
         elsewhere = ("models", "endpoints", "datasources", "triggers")  # the rules for these are not here
         self.unchecked = tuple(kind for kind in elsewhere if kinds.get(kind))
         self.problems = [*faults(Manifest, MANIFEST, manifest)]
@@ -108,7 +110,9 @@ class Declarations:
 
     def _icons(self, file: str, holder: object) -> None:
         for key in ("icon", "icon_dark"):
-            icon = holder.get(key) if isinstance(holder, dict) else None
+            icon = None
+            if isinstance(holder, dict):
+                icon = holder.get(key)
             if not isinstance(icon, str) or not icon:
                 continue
             path = f"_assets/{icon}"

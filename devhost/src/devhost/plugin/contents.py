@@ -44,7 +44,9 @@ class Ignored:
         return cls(tuple(filter(None, patterns)), tuple(negations))
 
     def leaves_out(self, path: str, *, is_folder: bool) -> bool:
-        written = f"{path}/" if is_folder else path
+        written = path
+        if is_folder:
+            written = f"{path}/"
         return any(pattern.match(written) for pattern in self.patterns)
 
 
@@ -69,7 +71,9 @@ def _expression(pattern: str) -> re.Pattern[str] | None:
         else:  # only the first folder that matches counts
             parts.append(f"(?>{'(?:[^/]+/)*?' if skips else ''}(?=[^/]){_PART.sub(_in_python, name)}(?:/|\\Z))")
             skips = False
-    ending = "(?<=/)" if pattern.endswith("/") else ""
+    ending = ""
+    if pattern.endswith("/"):
+        ending = "(?<=/)"
     with contextlib.suppress(re.error):  # a range that runs backwards
         if parts:
             return re.compile("".join(parts) + ending)
@@ -110,7 +114,9 @@ class Contents:
     @classmethod
     def of(cls, directory: Path) -> Self:
         ignored_by = next((name for name in IGNORE_FILES if (directory / name).is_file()), "")
-        lines = (directory / ignored_by).read_text(encoding="utf-8", errors="replace") if ignored_by else ""
+        lines = ""
+        if ignored_by:
+            lines = (directory / ignored_by).read_text(encoding="utf-8", errors="replace")
         ignored = Ignored.of(lines)
         paths = list[str]()
         forbidden = list[str]()
@@ -270,7 +276,9 @@ def privacy_problems(contents: Contents, manifest: JsonObject) -> Iterator[Probl
     path = manifest.get("privacy")
     if not isinstance(path, str) or not path or re.match(r"[a-z]+://", path):
         return
-    text = contents.text(path).strip() if path in contents else ""
+    text = ""
+    if path in contents:
+        text = contents.text(path).strip()
     if not text or "please fill in the privacy policy" in text.lower():
         reason = contents.absent(path) or "is empty, or the template's: say which data the plugin handles"
         yield Problem("privacy", "manifest.yaml", "privacy", f"{path} {reason}", level="marketplace")

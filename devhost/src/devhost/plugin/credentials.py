@@ -17,7 +17,10 @@ type CredentialFields = Mapping[str, CredentialField]
 
 def environment_name(provider: str, key: str) -> str:
     """`my-tools`, `api_key` → MY_TOOLS_API_KEY; a key that begins with the provider's name → the key alone."""
-    name = key if key.startswith(f"{provider}_") else f"{provider}_{key}"
+    if key.startswith(f"{provider}_"):
+        name = key
+    else:
+        name = f"{provider}_{key}"
     return re.sub(r"[^A-Z0-9]", "_", name.upper())
 
 
@@ -42,7 +45,10 @@ def filled_credentials(
             if value := given.get(key):
                 credentials[key] = _cast(provider, key, field, value)
             elif field.default is not None and field.default != "":
-                credentials[key] = str(field.default) if field.type in TEXTS else field.default
+                if field.type in TEXTS:
+                    credentials[key] = str(field.default)
+                else:
+                    credentials[key] = field.default
             elif field.required:
                 how = f"{option or f'--credential {provider}.'}{key}=VALUE, or {environment_name(provider, key)}"
                 raise ParameterError(

@@ -6,7 +6,7 @@ installed, and breaks in use.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
@@ -141,7 +141,9 @@ def _fitting[T](default: T, checked: ValidationInfo) -> T:
     if kind == "select" and options is not None:
         values = [option.value for option in options]
         if default not in values:
-            quoted = ": write it in quotes" if str(default) in values else ""
+            quoted = ""
+            if str(default) in values:
+                quoted = ": write it in quotes"
             there_are = ", ".join(values) or "none"
             raise _wrong(f"{default!r} is not among the options: {there_are}{quoted}")
     if kind == "number" and isinstance(default, str):
@@ -392,7 +394,11 @@ def _switches(value: object, way: Way = ()) -> Iterator[Way]:
     """Where the value of an option is a yes or no without quotes."""
     if isinstance(value, dict) and isinstance(value.get("value"), bool):
         yield (*way, "value")
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    parts: Iterable[tuple[str | int, object]] = ()
+    if isinstance(value, dict):
+        parts = value.items()
+    elif isinstance(value, list):
+        parts = enumerate(value)
     for key, part in parts:
         yield from _switches(part, (*way, key))
 

@@ -56,7 +56,9 @@ def own_python(directory: Path) -> Path | None:
 
 def by_hand(directory: Path) -> str:
     """How a person makes it, by what the plugin ships."""
-    how = OF_PROJECT if requirements_file(directory) == PYPROJECT else OF_REQUIREMENTS
+    how = OF_REQUIREMENTS
+    if requirements_file(directory) == PYPROJECT:
+        how = OF_PROJECT
     return f"cd {shlex.quote(str(directory))} && {how}"
 
 
@@ -89,7 +91,9 @@ def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOption
         return PluginProcess.start(plugin, **options)
     except PluginStartError as error:
         if "ModuleNotFoundError" in str(error):
-            where = "devhost's Python" if own is None else "its own .venv"
+            where = "its own .venv"
+            if own is None:
+                where = "devhost's Python"
             raise PluginStartError(
                 f"{error}\nIt ran in {where}. To install what it needs: {by_hand(directory)}"
             ) from error
@@ -99,7 +103,9 @@ def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOption
 def _made_for(plugin: PluginDeclaration, missing: str, told: Callable[[str], None], stop: Stop | None) -> Path:
     """The Python of its environment, which is told: what it has to have, where it is, and how long it took."""
     directory = plugin.directory
-    installer = "uv" if shutil.which("uv") else "pip"
+    installer = "pip"
+    if shutil.which("uv"):
+        installer = "uv"
     remedies = ["To run the plugin without it: --no-install"]
     try:
         if plugin.is_unpacked:

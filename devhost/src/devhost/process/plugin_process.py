@@ -65,7 +65,10 @@ class PrintedLines:
             if self._count <= MOST:
                 # Escape sequences are taken out first, and a secret is hidden before a cut could leave a part of it.
                 text = self.masked(Text.from_ansi(line[:LONGEST_READ].replace("\n", " ")).plain)
-                shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+                if len(text) <= LONGEST:
+                    shown = text
+                else:
+                    shown = f"{text[:LONGEST]}…"
             elif self._count == MOST + 1:
                 shown = f"… further lines of this run are left out, after {MOST}"
             else:

@@ -219,7 +219,10 @@ class Transport(ABC):
         elif code == 0:
             self._listener.closed("the plugin exited with code 0: its main.py came to its end")
         else:
-            how = f"exited with code {code}" if code > 0 else f"was killed by {Signals(-code).name}"
+            if code > 0:
+                how = f"exited with code {code}"
+            else:
+                how = f"was killed by {Signals(-code).name}"
             self._listener.closed(f"the plugin {how}")
 
     def _read_stdout(self, stdout: IO[bytes]) -> None:

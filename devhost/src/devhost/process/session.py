@@ -44,7 +44,9 @@ SILENCE_SECONDS = 10
 
 def _waiting(data: object) -> str:
     """The type of a message that waits; empty of a file's chunks, which the daemon puts together before."""
-    kind = str(data.get("type")) if isinstance(data, dict) else "?"
+    kind = "?"
+    if isinstance(data, dict):
+        kind = str(data.get("type"))
     if kind == "blob_chunk":
         return ""
     return kind
@@ -84,7 +86,9 @@ class Session:
         self._forget(self.id)
 
     def deliver(self, event: SessionEvent) -> None:
-        waiting = _waiting(event.data) if isinstance(event, Streamed) else ""
+        waiting = ""
+        if isinstance(event, Streamed):
+            waiting = _waiting(event.data)
         if not waiting or self._places.take(f"a message ({waiting})"):
             self._events.put(event)
 

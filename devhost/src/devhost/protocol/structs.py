@@ -181,7 +181,7 @@ class _Pass:
             raise GoDecodeError(("error validating struct: " if self._is_map else "") + "\n".join(self._violations))
         return written
 
-    def _read(  # noqa: C901 - one case per kind, each a line or two
+    def _read(  # noqa: C901, PLR0912 - one case per kind, each a line or two
         self, kind: Kind, value: Json, path: str, owner: str, where: str
     ) -> Json:
         """`path` leads to the value for a decoder, `where` for the validator; `owner` is the struct that is read."""
@@ -215,7 +215,11 @@ class _Pass:
             case Choice() if isinstance(value, str):
                 return well_formed(value)
             case str() if (scalar := kind.lstrip("*")) in _PYTHON and _fits(scalar, value):
-                return well_formed(value) if scalar == "string" else number(value) if scalar == "float64" else value
+                if scalar == "string":
+                    return well_formed(value)
+                if scalar == "float64":
+                    return number(value)
+                return value
         self._faults.append(_in_a_map(kind, value, path) if self._is_map else _in_json(kind, value, path, owner))
         return None
 
@@ -248,7 +252,9 @@ class _Pass:
         inner = _Pass(is_map=False, keeps_raw=True)
         parts = inner._read([_PART], content, "", "", "")
         if content is None or inner._faults:
-            must = "is required" if content is None else "must be a string or a list of contents"
+            must = "must be a string or a list of contents"
+            if content is None:
+                must = "is required"
             self._faults.append(f"content field {must}")
         return parts
 
@@ -276,7 +282,9 @@ def _in_json(kind: Kind, value: Json, path: str, owner: str) -> str:
     wanted = _go_type(kind)
     if got == "number" and wanted == "int":
         got = f"number {json.dumps(value)}"
-    place = f"Go struct field {owner}.{path}" if path else "Go value"
+    place = "Go value"
+    if path:
+        place = f"Go struct field {owner}.{path}"
     return f"json: cannot unmarshal {got} into {place} of type {wanted}"
 
 

@@ -42,7 +42,9 @@ class Case:
 def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> Case:
     """`file`: the trace's, for sentences."""
     turns, left_out = _repeatable(trace, file)
-    about = f": {trace.header.description}" if trace.header.description else ""
+    about = ""
+    if trace.header.description:
+        about = f": {trace.header.description}"
     kept = {"description": f"Recorded on {trace.header.started:%Y-%m-%d}{about}", **script_of(turns, files, whole=True)}
     runs = [run for turn in turns for run in turn.traced]
     whole = hidden(kept, (run.end.outcome for run in runs if run.end is not None))
@@ -80,7 +82,9 @@ def _repeatable(trace: Trace, file: Path) -> tuple[list[TracedTurn], str]:
     if not turns:
         raise TraceError(f"{file} cannot be recorded: a case needs {needs}")
     left = len(traced_turns(trace)) - len(turns)
-    noun = "run" if turns[0].is_direct else "turn"
+    noun = "turn"
+    if turns[0].is_direct:
+        noun = "run"
     return turns, f"{counted(left, noun)} {words}" if left else ""
 
 
@@ -120,7 +124,9 @@ def script_of(turns: Sequence[TracedTurn], files: KeptFiles, *, whole: bool = Fa
         recorder = _Recorder(None, files)
         first, *later = map(recorder.turn, turns)
         own = {"strategy": turns[0].strategy, **parts.settings(runs[0].parameters)}
-        expected = _expected_of_conversation(turns) if whole else None
+        expected = None
+        if whole:
+            expected = _expected_of_conversation(turns)
         own |= {"model": parts.model_card(runs[0].parameters), "expect": expected}
         first.pop("approval", None)
         return _filled({**first, **own, "then": later, "recorded": _recorded(runs, files)})
@@ -198,7 +204,9 @@ class _Recorder:
     def _file(self, value: object) -> object:
         if isinstance(value, list):
             return [path for each in value if (path := self._file(each))]
-        path = self.files.sent({"filename": value["file"]}) if isinstance(value, dict) and "file" in value else None
+        path = None
+        if isinstance(value, dict) and "file" in value:
+            path = self.files.sent({"filename": value["file"]})
         if path is None:
             return None
         return f"@{path}"
@@ -283,7 +291,9 @@ def _again(value: object) -> object:
 def _expected_of_agent(turn: TracedTurn, last: NodeEnded) -> JsonObject:
     runs = [run for each, row in turn.rows.items() if row.node.id == last.node.id for run in turn.agents.get(each, ())]
     reason = last.outputs.get("stop_reason")
-    outputs = {"stop_reason": reason} if isinstance(reason, str) else {}
+    outputs = {}
+    if isinstance(reason, str):
+        outputs = {"stop_reason": reason}
     return _filled({"calls": _expected_calls(runs), "outputs": outputs})
 
 

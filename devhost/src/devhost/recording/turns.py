@@ -42,7 +42,9 @@ def _found(masked: str, texts: Iterable[str]) -> Iterator[str]:
         return
     pattern = re.compile("(.{1,10000}?)".join(map(re.escape, around)), re.DOTALL)
     for text in texts:
-        found = pattern.fullmatch(text.strip()) if MASK not in text else None
+        found = None
+        if MASK not in text:
+            found = pattern.fullmatch(text.strip())
         yield from found.groups() if found else ()
 
 
@@ -65,8 +67,14 @@ class KeptFiles:
     def __init__(self, trace: Path, script: Path | None) -> None:
         """Without a `script`, the files stay where they are."""
         self._beside = trace.absolute().with_suffix(BESIDE_A_TRACE)
-        self._copies = None if script is None else script.absolute().with_suffix(BESIDE_A_TRACE)
-        self.home = Path() if script is None else script.absolute().parent
+        if script is None:
+            self._copies = None
+        else:
+            self._copies = script.absolute().with_suffix(BESIDE_A_TRACE)
+        if script is None:
+            self.home = Path()
+        else:
+            self.home = script.absolute().parent
         """The folder from which the script's paths go."""
         self.lacking: list[str] = []
 
@@ -76,7 +84,9 @@ class KeptFiles:
 
     def made(self, file: JsonObject) -> str | None:
         """A file of a tool, as the node's output or the message's meta describes it."""
-        named = [self._beside / Path(str(file["path"])).name] if file.get("path") else []
+        named = []
+        if file.get("path"):
+            named = [self._beside / Path(str(file["path"])).name]
         return self._kept(file, iter([*named, *self._candidates(self._beside, file)]))
 
     def _candidates(self, folder: Path, file: JsonObject) -> Iterator[Path]:
@@ -127,7 +137,10 @@ def settings(parameters: Mapping[str, object]) -> JsonObject:
 
 def _is_plain(value: object) -> bool:
     """Whether a script's constant is sent as it is: no reference to a variable, nor what may be a selector."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        text = value
+    else:
+        text = json.dumps(value, ensure_ascii=False)
     return not isinstance(value, dict) and "{{#" not in text and not text.startswith("sys.")
 
 
@@ -293,7 +306,10 @@ def _turn(call: Call) -> JsonObject:
     if call.finish_reason not in {"", "tool_calls" if written else "stop"}:
         turn["finish_reason"] = call.finish_reason
     if call.usage or not call.error:
-        turn["usage"] = _usage(call.usage) if call.usage else None
+        if call.usage:
+            turn["usage"] = _usage(call.usage)
+        else:
+            turn["usage"] = None
     if call.error:
         turn["error"] = {**_failure(call.error), "after_chunks": len(texts) + bool(written)}
     return {key: value for key, value in turn.items() if value not in ("", [])}

@@ -62,7 +62,10 @@ class ChatView(TurnView):
             self._console.line()
 
     def _sum_up_nodes(self, turn: PlayedTurn) -> None:
-        style = "dim" if turn.ending.level == "good" else STYLES[turn.ending.level]
+        if turn.ending.level == "good":
+            style = "dim"
+        else:
+            style = STYLES[turn.ending.level]
         how = f"{counted(len(turn.rows), 'node')}, {turn.ending.after(turn.seconds)}"
         self._console.print(Text(f"{how}{ToolCalls.sum_of(turn.runs).remark}", style))
 
@@ -87,7 +90,9 @@ class ChatView(TurnView):
 def summary(run: Run) -> str:
     """What the run cost; how many rounds it had, only its strategy knows."""
     usage = run.usage
-    tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
+    tokens = None
+    if isinstance(usage, dict):
+        tokens = usage.get("total_tokens")
     calls = run.tool_calls
     parts = [
         counted(run.asked.get("llm", 0), "model call"),

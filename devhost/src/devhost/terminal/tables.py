@@ -105,7 +105,9 @@ def _entry(entry: LogEntry, calls: CallsMade, *, whole: bool) -> Text:
     for said in _values(entry, whole=whole):
         line.append(f"\n{indent(printable(said), '  ')}", "dim")
     ids = entry.data.get("request_ids")
-    request = str(ids[-1]) if isinstance(ids, list) and ids else ""
+    request = ""
+    if isinstance(ids, list) and ids:
+        request = str(ids[-1])
     written = entry.data.get("arguments", {})
     call = calls.tools.get(request)
     if call and isinstance(written, dict) and (changed := sent_otherwise(written, call.arguments)):
@@ -143,7 +145,10 @@ def sources_table(sources: object) -> Table | None:
         return None
     table = Table.grid(padding=(0, 1))
     for source in sources:
-        known = source if isinstance(source, dict) else {"title": source}
+        if isinstance(source, dict):
+            known = source
+        else:
+            known = {"title": source}
         table.add_row(
             Text(f"[{known.get('number', '?')}]"),
             Text(printable(known.get("title") or "")),
@@ -174,7 +179,10 @@ def variables_list(variables: Mapping[str, object]) -> Group | None:
     width = max(map(len, variables), default=0)
     lines = []
     for name, value in variables.items():
-        shown = on_a_line(value) if isinstance(value, str) else preview(value)
+        if isinstance(value, str):
+            shown = on_a_line(value)
+        else:
+            shown = preview(value)
         lines.append(_cut((printable(name).ljust(width), "bold"), f"  {printable(shown)}"))
     if lines:
         return Group(*lines)
@@ -190,7 +198,10 @@ def pending_table(calls: Sequence[object]) -> Table | None:
     """Each call with its arguments, because a person decides by them."""
     table = Table.grid(padding=(0, 1))
     for call in calls:
-        known = call if isinstance(call, dict) else {"arguments": call}
+        if isinstance(call, dict):
+            known = call
+        else:
+            known = {"arguments": call}
         arguments = clipped(printable(preview(known.get("arguments"))), LONGEST_ARGUMENTS)
         name, tool = (printable(known.get(key, "")) for key in ("id", "tool"))
         table.add_row(Text(tool, "bold"), Text(arguments, overflow="fold"), Text(name, "dim"))

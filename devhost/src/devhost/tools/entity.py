@@ -170,7 +170,9 @@ def agent_tools(
 
 
 def enabled_tools(entries: object) -> list[JsonObject]:
-    listed = entries if isinstance(entries, list) else []
+    listed = []
+    if isinstance(entries, list):
+        listed = entries
     return [entry for entry in listed if isinstance(entry, dict) and entry.get("enabled")]
 
 

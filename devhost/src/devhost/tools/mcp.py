@@ -126,7 +126,10 @@ def _identity(name: str) -> Identity:
 
 
 def _parameter(server: str, tool: "mcp_types.Tool", name: str, schema: object) -> ToolParameter:
-    given = schema if isinstance(schema, dict) else {"type": schema}
+    if isinstance(schema, dict):
+        given = schema
+    else:
+        given = {"type": schema}
     said = str(given.get("description", ""))
     kind = _kind(given)
     described = {

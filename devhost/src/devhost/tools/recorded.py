@@ -43,7 +43,9 @@ class RecordedAnswers:
     def lacks(self, tool: str, arguments: JsonObject) -> str:
         """The sentence about a call that was not recorded."""
         there_are = self._names[tool]
-        others = f"the recording has {there_are} with other arguments" if there_are else "the recording has none"
+        others = "the recording has none"
+        if there_are:
+            others = f"the recording has {there_are} with other arguments"
         shown = json.dumps(arguments, ensure_ascii=False)
         return f"this call of {tool} with {shown} was not recorded; {others}"
 

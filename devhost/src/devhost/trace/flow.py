@@ -249,7 +249,9 @@ class FormAsked(Told):
                 if not value.strip():
                     refused[each.name] = "Dify wants a text"
             elif value not in each.options:
-                begins = f"{value!r} is not" if value else "choose"
+                begins = "choose"
+                if value:
+                    begins = f"{value!r} is not"
                 refused[each.name] = f"{begins} one of: {', '.join(each.options) or 'no options'}"
         return refused
 

@@ -130,7 +130,10 @@ def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
     """
     with worded(lambda why: TraceError(f"{file} cannot be read: {why}")):
         *written, rest = read_file(file, MOST_BYTES).split(b"\n")
-    first, *others = [*written, b""]
+    first = b""
+    others: list[bytes] = []
+    if written:
+        first, *others = written
     cut_off = bool(rest.strip())
     header = _read(Header.model_validate, first, f"{file}, line 1: not a trace of devhost")
     numbered = [(number, text) for number, text in enumerate(others, start=2) if text.strip()]

@@ -140,7 +140,10 @@ class _Reader:
         self.runs: list[TracedRun] = []
         self._asked = trace.header.query or ""
         """The question of a run whose parameters have none."""
-        self._last = trace.lines[-1].at if trace.lines else 0.0
+        if trace.lines:
+            self._last = trace.lines[-1].at
+        else:
+            self._last = 0.0
         self._early: list[PrintedLine] = []
         self._sessions: dict[str, tuple[TracedRun, str]] = {}
         """The run that a session belongs to, and the id of the call that it answers; empty of the strategy's own."""
@@ -169,7 +172,10 @@ class _Reader:
                 parameters = mapping(data.get("agent_strategy_params"))
                 run = TracedRun(str(parameters.get("query") or self._asked), parameters, line.at, self._last)
                 run.conversation_id = message.get("conversation_id")
-                run.printed = [] if self.runs else self._early
+                if self.runs:
+                    run.printed = []
+                else:
+                    run.printed = self._early
                 self.runs.append(run)
                 self._sessions[session] = (run, "")
             case {"event": "session", "session_id": str(session), "data": data} if session in self._sessions:
@@ -249,7 +255,9 @@ def written_calls(call: Call) -> list[WrittenCall]:
 
 def _written(begun: list[WrittenCall], call_id: str, name: str, before: int) -> WrittenCall:
     """The call that an entry continues, or a new one; `before` entries of the same chunk have the same id."""
-    known = [each for each in begun if each.id == call_id] if call_id else []
+    known = []
+    if call_id:
+        known = [each for each in begun if each.id == call_id]
     if before < len(known):
         return known[before]
     if call_id or name or not begun:
@@ -267,7 +275,10 @@ def run_of(traced: TracedRun, strategy: str) -> Run:
     A run without an end has the text, log and variables that had come, an error, and no findings.
     """
     messages = [piece.data for piece in traced.streamed]
-    failures = traced.end.failures if traced.end else {call.id: call.reason for call in traced.calls if call.error}
+    if traced.end:
+        failures = traced.end.failures
+    else:
+        failures = {call.id: call.reason for call in traced.calls if call.error}
     tools = {
         call.id: ToolCall(str(call.request.get("tool")), call.arguments, failures.get(call.id, ""))
         for call in traced.calls
@@ -275,7 +286,10 @@ def run_of(traced: TracedRun, strategy: str) -> Run:
     }
     if traced.end:  # the list of runs reads how a run ended, and none of its calls
         tools |= {request: ToolCall("", {}, why) for request, why in failures.items() if request not in tools}
-    counts = traced.end.asked if traced.end else Counter(call.kind for call in traced.calls)
+    if traced.end:
+        counts = traced.end.asked
+    else:
+        counts = Counter(call.kind for call in traced.calls)
     calls = CallsMade(counts, spent(call.usage for call in traced.calls), tools)
     if traced.end is None:
         return Run(strategy, _so_far(traced), UNFINISHED, [], messages, traced.finished - traced.began, calls)

@@ -100,7 +100,12 @@ def _placed(
         if span.status == FAILED and call.error:
             span.error = call.reason
         return span
-    status = OPEN if call.ended is None else FAILED if call.error else "success"
+    if call.ended is None:
+        status = OPEN
+    elif call.error:
+        status = FAILED
+    else:
+        status = "success"
     ended = finished if call.ended is None else call.ended
     own = Span(call.id, call.name, status, call.began, ended, call.reason, calls=[call])
     asker = of_calls.get(call.parent)

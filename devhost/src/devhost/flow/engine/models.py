@@ -131,7 +131,10 @@ class NodeModel(AskedModel, LLMProtocol):
         self.provider = str(node.data["model"]["provider"])
         self.parameters = {name: value for name, value in config.completion_params.items() if name != "stop"}
         stop = config.completion_params.get("stop")
-        self.stop = stop if isinstance(stop, list) else None
+        if isinstance(stop, list):
+            self.stop = stop
+        else:
+            self.stop = None
 
     @property
     @override

@@ -163,7 +163,9 @@ class AgentNode(_Playing, Node[AgentNodeData]):
 
     def _result(self, run: Run, inputs: JsonObject) -> NodeRunResult:
         if run.error is not None:
-            shows = run.error.node.shows if run.error.node else run.error.message
+            shows = run.error.message
+            if run.error.node:
+                shows = run.error.node.shows
             return _failed(shows, run.error.node.type if run.error.node else run.error.kind, inputs)
         files = [self._playing.files.made(file["id"]) for file in run.outputs.files]
         return NodeRunResult(

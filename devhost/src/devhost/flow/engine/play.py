@@ -174,7 +174,9 @@ class Stretch:
         result = event.node_run_result
         run, model = self._playing.runs.get(event.id, (None, None))
         began = self._playing.started.get(event.id, event.start_at)
-        seconds = (event.finished_at - began).total_seconds() if event.finished_at else 0.0
+        seconds = 0.0
+        if event.finished_at:
+            seconds = (event.finished_at - began).total_seconds()
         return flow.NodeEnded(
             event.id,
             self._node(event),
@@ -217,7 +219,10 @@ def graph_of(playing: Playing, state: RuntimeState) -> Graph:
     try:
         return Graph.init(graph_config=factory.graph_config, node_factory=factory, root_node_id=file.start.id)
     except (DslError, GraphValidationError, ValidationError, ValueError) as error:
-        words = describe(error) if isinstance(error, ValidationError) else str(error)
+        if isinstance(error, ValidationError):
+            words = describe(error)
+        else:
+            words = str(error)
         raise FlowFileError(f"{file.path} cannot be played: {words}") from error
 
 
@@ -240,7 +245,9 @@ def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[flow.
                 yield form
                 answer = answer_of(form, around.answers.get(form.node.id, FormAnswer()), around.ask)
                 playing.forms.answer(form, answer)
-                by = "timeout" if answer.button == flow.TIMEOUT else answer.by
+                by = answer.by
+                if answer.button == flow.TIMEOUT:
+                    by = "timeout"
                 yield flow.FormAnswered(form.form, answer.button, answer.values, by)
         except UnansweredFormError as error:
             yield stretch.stays_paused(stretch.paused, str(error))

@@ -103,7 +103,10 @@ class OpenAIModel(CountsSpending):
                     case str(text):
                         yield chunk(request.model, text=text)
                     case provider.Finished(tokens=tokens):
-                        usage = None if tokens is None else tokens.usage(request.model, time.monotonic() - began)
+                        if tokens is None:
+                            usage = None
+                        else:
+                            usage = tokens.usage(request.model, time.monotonic() - began)
                         self.count(usage, tokens)
                         yield chunk(
                             request.model,
@@ -115,7 +118,10 @@ class OpenAIModel(CountsSpending):
 
     def _turn(self, request: ModelRequest) -> Iterator[provider.TurnEvent]:
         """Closing the generator closes the connection."""
-        left_out = _SAMPLING if reasons(request.model) else frozenset()
+        if reasons(request.model):
+            left_out = _SAMPLING
+        else:
+            left_out = frozenset()
         given = {name: value for name, value in request.completion_params.items() if name not in left_out}
         if self._api == "responses":
             with self._client.responses.create(**provider.responses_request(request, given)) as events:

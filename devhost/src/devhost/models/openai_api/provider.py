@@ -131,7 +131,8 @@ def provider_failures(key: str, url: str) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - a server's stream may have any form; Dify passes on any error, too
         worded = _worded(error)
         said = " ".join(Secrets([key]).masked(worded.message).split())
-        said = f"{said[:_LONGEST]}…" if len(said) > _LONGEST else said
+        if len(said) > _LONGEST:
+            said = f"{said[:_LONGEST]}…"
         where = f"(server: {url}{_HELPS.get(worded.error_type, '')})"
         raise ModelCallError(worded.error_type, f"{said} {where}") from None
 
@@ -219,7 +220,9 @@ def taken_format(params: JsonObject) -> tuple[str, JsonObject]:
     if kind != "json_schema":
         return kind, {}
     try:
-        given = json.loads(schema) if isinstance(schema, str) else schema
+        given = schema
+        if isinstance(schema, str):
+            given = json.loads(schema)
     except ValueError as error:
         raise refused(f"json_schema is not valid JSON: {error}") from error
     if not isinstance(given, dict):
@@ -250,7 +253,10 @@ def chat_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa: ANN
         arguments["max_completion_tokens"] = others.pop("max_tokens")
     kind, schema = taken_format(others)
     if kind != "text":
-        arguments["response_format"] = {"type": kind, "json_schema": schema} if schema else {"type": kind}
+        if schema:
+            arguments["response_format"] = {"type": kind, "json_schema": schema}
+        else:
+            arguments["response_format"] = {"type": kind}
     return {**arguments, "extra_body": others}
 
 
@@ -367,7 +373,9 @@ def responses_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa
         arguments["max_output_tokens"] = others.pop("max_tokens")
     if names := [name for name in others if name.startswith(REASONING)]:
         arguments["reasoning"] = {name.removeprefix(REASONING): others.pop(name) for name in names}
-    text = {"verbosity": others.pop("verbosity")} if "verbosity" in others else {}
+    text = {}
+    if "verbosity" in others:
+        text = {"verbosity": others.pop("verbosity")}
     kind, schema = taken_format(others)
     if kind != "text":
         text["format"] = {"type": kind, **schema}
@@ -450,7 +458,9 @@ def _finished(response: Response) -> Finished:
         for item in response.output
         if isinstance(item, ResponseFunctionToolCall)
     )
-    reason = "tool_calls" if calls else "stop"
+    reason = "stop"
+    if calls:
+        reason = "tool_calls"
     if response.status == "incomplete":
         # Dify's plugin passes no calls of a response that was cut on, but its items all the same.
         details = response.incomplete_details

@@ -116,12 +116,17 @@ class ScriptedModel:
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
         tokens = _tokens(request.model_dump_json(include={"prompt_messages", "tools"}))
         turn = self._take_turn(request, tokens) or self._standing
-        answer = self.unwritten(request) if turn is None else _said(turn, turn_chunks(turn, request.model, tokens))
+        if turn is None:
+            answer = self.unwritten(request)
+        else:
+            answer = _said(turn, turn_chunks(turn, request.model, tokens))
         yield from answer if turn is None or turn.api_fails is None else turn.api_fails.through(answer)
 
     def unwritten(self, _request: ModelRequest, /) -> Iterator[JsonObject]:
         """The answer to a call that no turn fits."""
-        left = f"; its next turn waits for {in_a_line(_conditions(self._unused[0]))}" if self._unused else ""
+        left = ""
+        if self._unused:
+            left = f"; its next turn waits for {in_a_line(_conditions(self._unused[0]))}"
         raise backend.ModelCallError(
             "InvokeBadRequestError",
             f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns: they are "

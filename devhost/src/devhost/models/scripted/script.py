@@ -150,7 +150,10 @@ def _flat(turns: object) -> object:
     joined: list[object] = []
     for turn in turns:
         flat = _flat(turn)
-        joined += flat if isinstance(flat, list) else [flat]
+        if isinstance(flat, list):
+            joined += flat
+        else:
+            joined += [flat]
     return joined
 
 

@@ -96,7 +96,10 @@ class AgentLog:
             siblings, level = below.get(entry.parent_id, (roots, 1))
             siblings.append(entry)
             entry.children = []
-            below[entry.id] = (entry.children, level + 1) if level < DEEPEST else (siblings, level)
+            if level < DEEPEST:
+                below[entry.id] = (entry.children, level + 1)
+            else:
+                below[entry.id] = (siblings, level)
         return roots
 
 
@@ -351,7 +354,10 @@ class OutputsFold:
             metadata = value.get("execution_metadata")
         if metadata is not None and not isinstance(metadata, dict):
             raise NodeFailedError("usage-types", "execution_metadata must be an object")
-        self._usage = read_usage(metadata or {}) if isinstance(value, dict) else no_usage()
+        if isinstance(value, dict):
+            self._usage = read_usage(metadata or {})
+        else:
+            self._usage = no_usage()
         self._workflow_totals = {name: metadata[name] for name in WORKFLOW_TOTALS if metadata and name in metadata}
         if had_usage and metadata:
             self._found("usage-replaced", "a second execution_metadata replaced the first: Dify does not add them up")

@@ -110,7 +110,10 @@ class RunError:
         if found := plugin_error(message):  # a strategy may pass on the error of a call as it got it
             before, raised = found
             message = f"{before}{raised.kind}: {raised.message}"
-        place = f" ({self.place})" if message.endswith(".") else f", {self.place}"
+        if message.endswith("."):
+            place = f" ({self.place})"
+        else:
+            place = f", {self.place}"
         return f"{self.kind}: {message}{place if self.place else ''}"
 
     @property
@@ -303,7 +306,9 @@ class Run:
     def ending(self) -> Ending:
         """Why a run that did not fail ended, only its strategy knows: ours say it in the variable `stop_reason`."""
         reason = self.outputs.variables.get("stop_reason")
-        code = reason if isinstance(reason, str) else ""
+        code = ""
+        if isinstance(reason, str):
+            code = reason
         if self.error is not None:
             return self.error.ending
         if code in ("", ANSWERED):
