@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from devhost.flow.script import FlowScript
 
 from devhost.cli.commands import main
 from devhost.flow.document import FlowFile
@@ -17,6 +16,7 @@ from devhost.flow.tools import agent_nodes
 from devhost.plugin.check import check_plugin
 from devhost.plugin.contents import Contents
 from devhost.plugin.declaration import PluginDeclaration
+from devhost.script import Script
 from support.plugins import CHARTS, PUPPET
 from support.waiting import PATIENCE
 
@@ -106,7 +106,7 @@ def test_an_agent_gets_the_tools_of_a_plugin_that_there_is(tmp_path: Path, capsy
         "signature": {"value": {"type": "mixed", "value": ""}},
     }
     assert set(entry["parameters"]) == {"title", "values", "kind", "height", "caption", "with_grid"}
-    script = FlowScript.read(flow / "script.yaml")
+    script = Script.of_flow(flow / "script.yaml")
     assert script.tools == (flow / "../charts",)
     (call,) = script.models["agent"][0].tool_calls
     assert (call.name, call.arguments) == ("draw_chart", {"title": "example", "values": "example"})
