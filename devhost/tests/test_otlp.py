@@ -132,7 +132,7 @@ def test_a_run_that_was_broken_off_is_sent_too(
     def break_off(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("devhost.terminal.turn_view.TurnView.hear", break_off)
+    monkeypatch.setattr("devhost.terminal.turn_view.TurnView.show", break_off)
     assert run("--otlp", server.address) == 130
     assert "invoke_agent puppet" in {span.name for span in server.spans}
 

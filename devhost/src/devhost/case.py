@@ -226,7 +226,7 @@ class Case:
                 f"--query: {self.played.name} is a workflow and takes no question: give it --input KEY=VALUE"
             )
         if not self.played.converses:
-            question = self.played.own_question or script.query
+            question = self.played.own_question or query or script.query
             return [script.model_copy(update={"query": question, "files": self.files or script.files})]
         question = script.query if query is None else query
         if self.played.takes_a_question and (not question if self.has_script else query is None):

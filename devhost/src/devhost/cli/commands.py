@@ -21,7 +21,7 @@ ASKED_WRONGLY = 2
 INTERRUPTED = 130
 DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 COMMANDS = {
-    "chat": ("run.chat", "Keep a conversation with a strategy, one question a line."),
+    "chat": ("run.chat", "Keep a conversation with a strategy or a chatflow, one message a line."),
     "check": ("devhost.overview.check", "Check a plugin by the daemon's rules, or an app by the editor's."),
     "eval": ("evaluation.eval_", "Run the cases of a file, and say which ones pass."),
     "flow": ("flow.flow", "Play a chatflow or workflow on Dify's own engine, without Dify."),
@@ -33,7 +33,7 @@ COMMANDS = {
     "record": ("recording.record", "Make a case of a traced run: a script that runs it again."),
     "replay": ("trace.replay", "Show a traced run again, as it was printed."),
     "report": ("trace.report_page", "Make a self-contained page of a traced run."),
-    "run": ("run.run", "Run a strategy, and show what happens."),
+    "run": ("run.run", "Run a strategy or a flow, and show what happens."),
     "tool": ("tool.tool", "Call one tool, and show every message."),
     "ui": ("ui.ui", "Serve the console, a local page to run and compare agents."),
 }
