@@ -181,7 +181,8 @@ class CaseOptions:
             refuse_misfit(file, script)
             alone = NodeAlone.of(file, self.node)
             inputs = alone.read(self.inputs, limits)
-            script = alone.script(script)
+            if script is not UNWRITTEN:
+                script = alone.script(script)
             file = alone.file
         folders: tuple[Path, ...] = ()
         if file.has_agents:
