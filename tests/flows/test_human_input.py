@@ -9,11 +9,11 @@ from graphon.engine_events.graph import GraphRunPausedEvent, GraphRunSucceededEv
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import Stretch, play
 from devhost.flow.engine.turn import Playing
-from devhost.flow.forms import Ask, FormAnswer
 from devhost.flow.traces import FlowTrace, facts_of
 from devhost.flow.turn import FlowTurn
 from devhost.recording.case import recorded_case
 from devhost.recording.turns import KeptFiles
+from devhost.script import Ask, FormAnswer
 from devhost.trace import flow
 from devhost.trace.lines import read_trace
 from support.flow_documents import START, Edge, answer, chatflow, iteration, node
