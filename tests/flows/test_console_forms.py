@@ -73,7 +73,7 @@ def test_a_flow_runs_again_with_another_answer_and_the_comparison_says_what_diff
     assert ">\nit</textarea>" in page
 
     given = {"answers": "recorded", "forms": "ask", "p.query": "it", "do": "start"}
-    again = console.post(f"/runs/{name}/again", **given).removeprefix("/runs/")
+    again = console.post(f"/runs/{name}/again", 303, **given).removeprefix("/runs/")
     wait_for(lambda: console.state(again) == "form", "the form of the new run")
     pressed(console, again, waiting_form(console, again), "no")
 
@@ -85,14 +85,16 @@ def test_a_flow_runs_again_with_another_answer_and_the_comparison_says_what_diff
 
 def pressed(console: ConsoleClient, name: str, form: str, button: str) -> None:
     given = {"form": form, "told": "1", "press": button, "f.reason": "fine", "f.when": "now"}
-    console.post(f"/runs/{name}/steer", **given)
+    console.post(f"/runs/{name}/steer", 303, **given)
     wait_for(lambda: console.state(name) == "question", "the answer of the flow")
     console.post(f"/runs/{name}/steer", do="end", told="1")
     wait_for(lambda: console.state(name) == "over", "the end of the run")
 
 
 def waiting_form(console: ConsoleClient, name: str) -> str:
-    return re.findall(r'name="form" value="([^"]+)"', console.get(f"/runs/{name}"))[0]
+    found = re.search(r'name="form" value="([^"]+)"', console.get(f"/runs/{name}"))
+    assert found is not None
+    return found[1]
 
 
 def begun(console: ConsoleClient, folder: Path) -> tuple[str, str]:

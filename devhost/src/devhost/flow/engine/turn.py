@@ -141,7 +141,7 @@ def _asked(form: Form, session: str, pool: ReadOnlyVariablePool, given: Mapping[
     for each in form.inputs:
         text = given.get(each.name, read(each.default))
         options = read(each.option_source)
-        listed = ()
+        listed: tuple[str, ...] = ()
         if isinstance(options, list | tuple):
             listed = tuple(map(str, options))
         fields.append(AskedField(each.name, each.type, "" if text is None else str(text), listed))
