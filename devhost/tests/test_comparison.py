@@ -1,8 +1,12 @@
 """Two runs beside each other: what the user got comes first, and only what was compared is called the same."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from devhost.cli.commands import main
 from devhost.comparison.comparison import Comparison, RunComparison, compared
 from devhost.comparison.side import Side
 from devhost.trace import flow
@@ -97,3 +101,39 @@ def test_the_page_says_what_differs_first_and_folds_the_rest(tmp_path: Path) -> 
         page.index("Published: Chairs.") < page.index("button: Publish") < page.index("Question and inputs: the same")
     )
     assert html.count("<summary>Variables: the same</summary>") == 1
+
+
+def test_the_command_says_what_the_page_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(answered("yes", "Published: Chairs."), trace=tmp_path / "yes.jsonl")
+    told(answered("no", "Not published: Chairs."), trace=tmp_path / "no.jsonl")
+    files = [str(tmp_path / name) for name in ("yes.jsonl", "no.jsonl")]
+
+    assert main(["compare", *files]) == 0
+    shown = capsys.readouterr().out
+    assert "Both are runs of the chatflow Office." in shown
+    assert "different: answer, forms" in shown
+    assert "the same: path of nodes, variables, outcome and cost, question and inputs" in shown
+    assert shown.index("Not published: Chairs.") < shown.index("button: Do not publish")
+    assert "yes.jsonl" in shown
+
+    assert main(["compare", "--json", *files]) == 0
+    (turn,) = json.loads(capsys.readouterr().out)["turns"]
+    assert turn["different"] == ["answer", "forms"]
+    assert turn["parts"][0]["rows"] == [
+        {"kind": "changed", "left": "Published: Chairs.", "right": "Not published: Chairs."}
+    ]
+
+
+def test_turns_of_one_run_alone_and_runs_of_nothing_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = answered("yes", "Published.")
+    told(first, first, trace=tmp_path / "two.jsonl")
+    told(first, trace=tmp_path / "one.jsonl")
+    begun = (tmp_path / "one.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    (tmp_path / "none.jsonl").write_text(f"{begun}\n")
+
+    assert main(["compare", str(tmp_path / "one.jsonl"), str(tmp_path / "two.jsonl")]) == 0
+    assert "a turn of one run alone (two.jsonl): What is there?" in capsys.readouterr().out
+    assert main(["compare", str(tmp_path / "none.jsonl"), str(tmp_path / "two.jsonl")]) == 2
+    assert "none.jsonl ended before anything was asked" in capsys.readouterr().err

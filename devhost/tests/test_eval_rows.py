@@ -144,3 +144,15 @@ def test_rows_run_beside_other_cases(tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump({"example": "toolbox", "cases": [case("own", {"ask": "x"}), "questions.csv"]}))
     assert evaluate(file) == 0
     assert {line["case"] for line in result_lines(tmp_path / "cases.results.jsonl")} == {"own", "questions 2"}
+
+
+def test_a_script_of_many_rows_needs_no_question_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "answers.yaml"
+    script.write_text("otherwise: [{text: Hello.}]")
+    row = json.dumps({"name": "one", "query": ASKS, "expect": {"text": {"contains": "Hello"}}})
+    file = write_rows(tmp_path, row, "questions.jsonl", script="answers.yaml")
+    assert evaluate(file) == 0
+
+    script.write_text("turns: [{text: Hello.}]")
+    assert evaluate(file) == 2
+    assert "has no turns for the question" in capsys.readouterr().err

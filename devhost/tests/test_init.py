@@ -62,6 +62,19 @@ def test_a_readme_names_nothing_of_this_machine(home: Path, kind: str) -> None:
     assert not any(str(place) in readme for place in (home, Path(sys.prefix)))
 
 
+@EACH
+def test_the_check_of_a_readme_is_of_its_own_folder_whatever_the_environment_names(
+    home: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DEVHOST_PLUGIN", str(PUPPET))
+    monkeypatch.chdir(home / kind)
+    readme = Path("README.md").read_text(encoding="utf-8")
+    (checks,) = re.findall(r"^devhost (check.*)", readme, re.MULTILINE)
+
+    assert main(checks.split()) == 0
+    assert str(PUPPET) not in capsys.readouterr().out
+
+
 def test_a_flow_has_the_strategy_at_hand_for_its_agent(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

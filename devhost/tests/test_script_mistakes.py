@@ -61,6 +61,7 @@ def test_yaml_values_that_json_does_not_have(tmp_path: Path, value: str, said: s
             "unknown key 'turn' (did you mean 'turns'?); there are: strategy, params, turns, then, ",
         ),
         ("query: q", "turns: Field required"),
+        ("turns: [{text: a}]", "query: Field required"),
         (f"query: q\n{TURNS}\nstrategy: [1]", "strategy: should be a name, or a list of names"),
         (f"query: q\n{TURNS}\nvariants: [{{turns: [{{txt: b}}]}}]", "variants[0].turns[0]: unknown key 'txt'"),
         (f"query: q\n{TURNS}\nthen: [{{query: yes, {TURNS}}}]", f"then[0].query: {QUOTES}"),

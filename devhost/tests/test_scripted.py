@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from devhost.cli.commands import main
 from devhost.models.backend import ModelCallError, ModelRequest, decode_model_request
 from devhost.models.scripted.model import ScriptedModel
 from devhost.protocol.wire import JsonObject
 from devhost.script import Script
+from support.plugins import PUPPET
 
 CALLS = [
     {"name": "search", "id": "c1", "arguments": {"q": "äö"}},
@@ -173,3 +175,13 @@ def test_a_prompt_that_no_provider_would_take_is_told_after_the_run() -> None:
     model = ScriptedModel.of([{"text": "Hi"}])
     list(model.invoke(request({"role": "user", "content": "word " * 400_000})))
     assert model.afterwards.endswith("is longer than the context of 400,000: a provider refuses it.")
+
+
+def test_a_script_for_any_question_needs_none_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = script(tmp_path, "otherwise: [{text: other}]")
+    given = ["run", "--plugin", str(PUPPET), "--scripted", "--script", str(file)]
+
+    assert main([*given, "--query", '[{"ask": "hello"}]']) == 0
+    assert "other" in capsys.readouterr().out
+    assert main(given) == 2
+    assert "there is no question: give --query TEXT, or a script that has a query" in capsys.readouterr().err

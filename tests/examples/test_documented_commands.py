@@ -24,8 +24,8 @@ PAGES = (
     ),
     *("as-strict-as-dify", "check-and-pack", "record-and-fork", "evaluate", "write-a-strategy"),
 )
-COMMANDS = {"run", "tool", "init", "check", "list", "report", "replay", "record", "fork", "eval"}
-NOT_RUN = ("--watch", "--otlp", "--package", "FILE", "$state", "tone=", "flow.jsonl")
+COMMANDS = {"run", "tool", "init", "check", "list", "report", "replay", "record", "fork", "eval", "compare"}
+NOT_RUN = ("--watch", "--otlp", "--package", "FILE", "$state", "tone=", "flow.jsonl", "cases.yaml", "eval merge")
 """In commands that do not end, need something outside, or run in a test of their own."""
 CHARTS = "devhost/tests/fixtures/charts"
 BREAKS_RULES = "--plugin devhost/tests/fixtures/bad_strategy"

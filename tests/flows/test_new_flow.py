@@ -60,11 +60,23 @@ def test_a_call_of_a_new_flow_waits_and_runs_once_after_a_yes(approval: str, tmp
     runs = {"calls": {"exactly": ["search_documents"]}, "outputs": {"stop_reason": "answered"}}
     if approval == "form":
         script["answers"] = {"form": "yes"}
-        script["expect"] = {"nodes": {**waits, "agent_again": runs}}
+        script["expect"] = {"answer": "It is done.", "nodes": {**waits, "agent_again": runs}}
     else:
         script["expect"] = {"nodes": waits}
         script["then"][0]["expect"] = {"nodes": {"agent": runs}}
         script["then"][1]["expect"] = {"nodes": {"agent": {"calls": {"exactly": []}}}}
+    (flow / "script.yaml").write_text(yaml.safe_dump(script), "utf-8")
+
+    assert main(["flow", "--script", str(flow / "script.yaml"), *plugin]) == 0
+
+
+def test_another_answer_to_the_form_of_a_new_flow_is_another_answer_to_the_user(tmp_path: Path) -> None:
+    flow = tmp_path / "desk"
+    plugin = ["--plugin", str(ROOT)]
+    assert main(["init", "flow", "desk", "--folder", str(flow), *plugin, *TOOLS, "--approval", "form"]) == 0
+    script = yaml.safe_load((flow / "script.yaml").read_text("utf-8"))
+    script["answers"] = {"form": "no"}
+    script["expect"] = {"answer": "Then I leave it."}
     (flow / "script.yaml").write_text(yaml.safe_dump(script), "utf-8")
 
     assert main(["flow", "--script", str(flow / "script.yaml"), *plugin]) == 0

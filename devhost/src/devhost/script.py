@@ -197,11 +197,12 @@ def read_files(file: Path, kind: Kind) -> tuple[ScriptFile, ...]:
 
 
 def _refuse_incomplete(file: Path, files: Sequence[ScriptFile], *, asks: bool) -> None:
-    """ScriptError for what a strategy's script needs. `asks`: it needs a question."""
-    if asks and not any("query" in each.model_fields_set for each in files):
-        raise ScriptError(f"{file}: query: Field required")
+    """ScriptError for what a strategy's script needs. `asks`: it needs a question, or turns for any question."""
     parts = [part for each in files for part in each.parts]
-    if not any(part.turns for part in parts) and not any(each.model.plugin for each in files):
+    answers_any = any(part.otherwise for part in parts)
+    if asks and not answers_any and not any("query" in each.model_fields_set for each in files):
+        raise ScriptError(f"{file}: query: Field required")
+    if not answers_any and not any(part.turns for part in parts) and not any(each.model.plugin for each in files):
         raise ScriptError(f"{file}: turns: Field required")
     for part in parts:
         for number, said in enumerate(part.then):
@@ -252,7 +253,7 @@ class Script(ScriptFile):
 
     @property
     def fits(self) -> bool:
-        return bool(self.turns)
+        return bool(self.turns or (self.otherwise and not self.written_for))
 
     @property
     def said(self) -> tuple[TurnScript, ...]:

@@ -23,6 +23,7 @@ DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 COMMANDS = {
     "chat": ("run.chat", "Keep a conversation with a strategy or a chatflow, one message a line."),
     "check": ("devhost.overview.check", "Check a plugin by the daemon's rules, or an app by the editor's."),
+    "compare": ("trace.compare", "Show what differs between two traced runs."),
     "eval": ("evaluation.eval_", "Run the cases of a file, and say which ones pass."),
     "flow": ("flow.flow", "Play a chatflow or workflow on Dify's own engine, without Dify."),
     "fork": ("recording.fork", "Run a traced run again from a round on, with a change."),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from devhost.comparison.comparison import ForkReport, render_fork, show_fork
+from devhost.comparison.comparison import ForkReport, render_fork
+from devhost.comparison.printed import show_fork
 from devhost.comparison.side import Side
 from devhost.errors import TraceError
 from devhost.fork import ForkOptions

@@ -1,4 +1,4 @@
-"""The commands `replay` and `report`, which read a trace."""
+"""The commands `replay`, `report` and `compare`, which read traces."""
 
 import contextlib
 from dataclasses import dataclass
@@ -8,11 +8,14 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from devhost.comparison.comparison import compared, names_of, read_compared
+from devhost.comparison.printed import show_runs
+from devhost.comparison.side import Side
 from devhost.errors import NodeFailedError
 from devhost.node.messages import read_message
 from devhost.node.parameters import files_among
 from devhost.node.texts import NodeText
-from devhost.options import FILE, PATH, argument, command, option
+from devhost.options import FILE, PATH, argument, color_option, command, json_option, option, print_json
 from devhost.page.page import render_page, write_page
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import ViewOptions, open_console
@@ -126,4 +129,33 @@ def report_page(options: ReportOptions) -> int:
     output = options.output or options.trace.with_suffix(".html")
     write_page(render_page(trace, output.parent.absolute()), output, options.trace, force=options.force)
     click.echo(output)
+    return 0
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    before: Path = argument("BEFORE", FILE)
+    after: Path = argument("AFTER", FILE)
+    as_json: bool = json_option()
+    color: bool = color_option()
+
+
+@command(CompareOptions)
+def compare(options: CompareOptions) -> int:
+    """Show two traced runs side by side: what differs in the last conversation of each, turn by turn.
+
+    For example:
+      devhost flow --script yes.yaml --trace yes.jsonl
+      devhost flow --script no.yaml --trace no.jsonl
+      devhost compare yes.jsonl no.jsonl
+    """
+    trace_before, before = read_compared(options.before)
+    trace_after, after = read_compared(options.after)
+    names = (options.before.name, options.after.name)
+    if names[0] == names[1]:
+        names = names_of((trace_before, before[0]), (trace_after, after[0]))
+    runs = compared(names, [Side(turn) for turn in before], [Side(turn) for turn in after])
+    if options.as_json:
+        print_json(runs.as_json())
+    show_runs(runs, open_console(stderr=options.as_json, color=options.color))
     return 0

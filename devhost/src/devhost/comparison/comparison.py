@@ -1,4 +1,4 @@
-"""Two runs and the differences between them, turn by turn; a fork next to its origin, on a page and in the terminal."""
+"""Two runs and the differences between them, turn by turn; a fork next to its origin, and on a page."""
 
 import json
 from collections import Counter
@@ -7,18 +7,17 @@ from dataclasses import asdict, dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import zip_longest
+from pathlib import Path
+from textwrap import shorten
 from typing import Literal, Self
 
-from rich.console import Console, RenderableType
-from rich.rule import Rule
-from rich.table import Table
-from rich.text import Text
-
 from devhost.comparison.side import AS_RECORDED, LONGEST, SECONDS, Side, is_prose, summary
+from devhost.errors import TraceError
 from devhost.fork import Fork, ForkedModel
 from devhost.page.page import page_environment
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.tables import printable
+from devhost.trace.lines import Trace, read_trace
+from devhost.trace.turns import TracedTurn, last_conversation
 from devhost.words import counted
 
 type Kind = Literal["same", "changed", "left", "right", "gap"]
@@ -176,6 +175,11 @@ class Comparison:
         """Whether a round has to say whose it is."""
         return not (self.left.turn.is_direct and self.right.turn.is_direct)
 
+    def parts_as_json(self) -> JsonObject:
+        parts = [{**asdict(part), "differs": part.differs} for part in self.parts]
+        prompts = list(map(asdict, self.prompts))
+        return {"different": self.different, "same": self.same, "parts": parts, "prompts": prompts}
+
     def as_json(self) -> JsonObject:
         return {
             "facts": {fact.name: {**asdict(fact), "differs": fact.differs} for fact in self.facts},
@@ -213,6 +217,34 @@ class RunComparison:
     """A sentence that says what they are runs of."""
     is_alike: bool
     """Whether they are runs of the same flow or strategy."""
+
+    def as_json(self) -> JsonObject:
+        return {
+            "of": self.of,
+            "turns": [turn.parts_as_json() for turn in self.turns],
+            "unpaired": [{"run": name, "question": question} for name, question in self.unpaired],
+        }
+
+
+def read_compared(file: Path) -> tuple[Trace, list[TracedTurn]]:
+    """The trace, and the turns of its last conversation; TraceError without one."""
+    trace = read_trace(file)
+    turns = last_conversation(trace)
+    if not turns:
+        raise TraceError(f"{file} ended before anything was asked: there is nothing to compare")
+    return trace, turns
+
+
+def names_of(before: tuple[Trace, TracedTurn], after: tuple[Trace, TracedTurn]) -> tuple[str, str]:
+    """What tells the two runs apart, in a few words."""
+
+    def facts(trace: Trace, turn: TracedTurn) -> tuple[str, ...]:
+        header = trace.header
+        return turn.question, turn.facts.name, header.model.name, f"{header.started:%Y-%m-%d %H:%M:%S}"
+
+    pairs = zip(facts(*before), facts(*after), strict=True)
+    left, right = next((pair for pair in pairs if pair[0] != pair[1]), ("the first", "the second"))
+    return shorten(left, 60, placeholder=" …"), shorten(right, 60, placeholder=" …")
 
 
 def compared(names: tuple[str, str], left: Sequence[Side], right: Sequence[Side]) -> RunComparison:
@@ -296,60 +328,3 @@ def _plain(value: object) -> str:
 def render_fork(fork: ForkReport) -> str:
     template = page_environment().get_template("fork.html.j2")
     return template.render(fork=fork, comparison=fork, origin=fork.fork.origin)
-
-
-# A comparison as objects that rich prints. Differences are marked by signs as well as by colours.
-
-LEFT = "red"
-RIGHT = "green"
-SIGNS = {"same": (" ", " "), "changed": ("−", "+"), "left": ("−", " "), "right": (" ", "+")}
-
-
-def show_fork(fork: ForkReport, console: Console) -> None:
-    for title, content in _sections(fork):
-        console.line()
-        console.print(Rule(Text(title, "bold cyan"), align="left", style="dim"))
-        console.print(content)
-    console.print(Rule(style="dim"))
-    for sentence in fork.sentences():
-        console.print(Text(printable(sentence), "yellow"))
-
-
-def _sections(fork: ForkReport) -> Iterator[tuple[str, RenderableType]]:
-    yield f"changed after {fork.kept}", Text(printable("\n".join(fork.changed)) or "no parameter")
-    yield "side by side", _facts_table(fork)
-    if fork.calls:
-        yield "tool calls", _rows_table(fork.calls, fork.names)
-    for prompt in fork.prompts:
-        yield f"prompt of round {prompt.round}, what differs", _rows_table(prompt.rows, fork.names)
-    yield "answer", _rows_table(fork.answer, fork.names) if fork.answer else Text(fork.same_answer)
-
-
-def _facts_table(comparison: Comparison) -> Table:
-    table = Table("", "", box=None, pad_edge=False, header_style="bold")
-    for name in comparison.names:
-        table.add_column(Text(printable(name)), overflow="fold")
-    for fact in comparison.facts:
-        style = ""
-        if fact.differs:
-            style = "yellow"
-        cells = [Text(printable(cell), style) for cell in (fact.name, fact.left, fact.right)]
-        table.add_row(Text("≠" if fact.differs else " ", "yellow bold"), *cells)
-    return table
-
-
-def _rows_table(rows: Sequence[Row], names: tuple[str, str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
-    for name in names:
-        table.add_column("", width=1)
-        table.add_column(Text(printable(name)), ratio=1, overflow="fold")
-    for row in rows:
-        if row.kind == "gap":
-            table.add_row("", Text("⋯", "dim"), "", Text("⋯", "dim"))
-            continue
-        minus, plus = SIGNS[row.kind]
-        left, right = ("", "") if row.kind == "same" else (LEFT, RIGHT)
-        mine = Text(printable(row.left), left)
-        its = Text(printable(row.right), right)
-        table.add_row(Text(minus, LEFT), mine, Text(plus, RIGHT), its)
-    return table

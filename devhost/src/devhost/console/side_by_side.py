@@ -1,38 +1,12 @@
 """Two runs beside each other."""
 
-from textwrap import shorten
-
 from starlette.responses import RedirectResponse, Response
 
-from devhost.comparison.comparison import compared
+from devhost.comparison.comparison import compared, names_of, read_compared
 from devhost.comparison.side import Side
-from devhost.console.folder import RunFolder
 from devhost.console.setup import INSTRUCTION, Values, lines_in, number_in
 from devhost.console.web import Console
-from devhost.errors import ParameterError, TraceError
-from devhost.trace.lines import Trace, read_trace
-from devhost.trace.turns import TracedTurn, last_conversation
-
-
-def _names(before: tuple[Trace, TracedTurn], after: tuple[Trace, TracedTurn]) -> tuple[str, str]:
-    """What tells the two runs apart, in a few words."""
-
-    def facts(trace: Trace, turn: TracedTurn) -> tuple[str, ...]:
-        header = trace.header
-        return turn.question, turn.facts.name, header.model.name, f"{header.started:%Y-%m-%d %H:%M:%S}"
-
-    pairs = zip(facts(*before), facts(*after), strict=True)
-    left, right = next((pair for pair in pairs if pair[0] != pair[1]), ("the first", "the second"))
-    return shorten(left, 60, placeholder=" …"), shorten(right, 60, placeholder=" …")
-
-
-def _read(folder: RunFolder, name: str) -> tuple[Trace, list[TracedTurn]]:
-    """The trace, and the turns of its last conversation; TraceError without one."""
-    trace = read_trace(folder.trace(name))
-    turns = last_conversation(trace)
-    if not turns:
-        raise TraceError(f"the run {name} ended before anything was asked: there is nothing to compare")
-    return trace, turns
+from devhost.errors import ParameterError
 
 
 def chosen(console: Console, asked: Values) -> Response:
@@ -52,11 +26,11 @@ def side_by_side(console: Console, _asked: Values, left: str, right: str) -> Res
     fork = None
     if setup is not None and setup.kind == "fork" and setup.of == left:
         fork = setup.values
-    trace_before, before = _read(console.folder, left)
-    trace_after, after = _read(console.folder, right)
+    trace_before, before = read_compared(console.folder.trace(left))
+    trace_after, after = read_compared(console.folder.trace(right))
     names = ("before", "run again")
     if fork is None:
-        names = _names((trace_before, before[0]), (trace_after, after[0]))
+        names = names_of((trace_before, before[0]), (trace_after, after[0]))
     elif number := number_in(fork, "turn"):
         before = before[number - 1 : number]
     else:

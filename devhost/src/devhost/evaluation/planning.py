@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -58,9 +58,9 @@ class Ground:
     allowed: Allowed = NOTHING
     """Of flows and scorers."""
     read_script: Callable[[Path, str | None], Script] = field(
-        default_factory=lambda: cache(Script.read), repr=False, compare=False
+        default_factory=lambda: cache(partial(Script.read, asks=False)), repr=False, compare=False
     )
-    """Thousands of cases may have one script, which is read once."""
+    """Thousands of cases may have one script, which is read once, and which needs no question of its own."""
     read_flow: Callable[[Path, HostLimits, Allowed], PlayedCase] = field(
         default_factory=lambda: cache(flow_case), repr=False, compare=False
     )
@@ -305,7 +305,8 @@ def _refuse(played: PlayedCase, question: str, ground: Ground) -> None:
         raise SuiteError("no model is configured: give the case a scenario, a script or turns, or set OPENAI_API_KEY")
     refuse_misfit(played)
     if not script.knows(question) and script.otherwise is None:
-        raise SuiteError(f"{script.place} has no turns for this question")
+        for_any = "under otherwise it can have turns for any question"
+        raise SuiteError(f"{script.place} has no turns for the question {question!r}; {for_any}")
 
 
 def refuse_unknown_calls(planned: Planned, offered: Iterable[str]) -> None:
