@@ -68,6 +68,15 @@ def test_another_state_of_the_same_length_is_not_called_the_same_and_not_shown(t
     ]
 
 
+def test_times_in_variables_are_not_compared(tmp_path: Path) -> None:
+    def ended(seconds: float, tool: str = "search") -> list[flow.FlowEvent]:
+        runs = [{"tool": tool, "elapsed_seconds": seconds}]
+        return [*ran("1", START), flow.FlowEnded("succeeded", {"answer": "Done."}, "", {"tool_runs": runs})]
+
+    assert one(tmp_path, ended(0.1), ended(0.2)).different == []
+    assert one(tmp_path, ended(0.1), ended(0.1, "send")).different == ["variables"]
+
+
 def test_every_turn_is_compared_and_one_without_its_like_is_named(tmp_path: Path) -> None:
     first = answered("yes", "Published.")
     found = runs(tmp_path, [first, first], [answered("no", "Not published."), first, first])

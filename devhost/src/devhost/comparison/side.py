@@ -19,6 +19,8 @@ from devhost.words import counted, preview, price_text
 SECONDS = "seconds in models"
 AS_RECORDED = "as recorded"
 """In place of what a model reports that did not read its prompts."""
+ELAPSED = frozenset({"elapsed_seconds", "elapsed_time"})
+"""Keys in values whose times are not compared: no two runs take the same."""
 LONGEST = 300
 """Characters of a value that is shown whole."""
 BEGINNING = 100
@@ -51,11 +53,14 @@ class Side:
 
     @cached_property
     def variables(self) -> Mapping[str, object]:
-        """What a workflow puts out, the conversation variables, and those of a strategy that is played alone."""
+        """What a workflow puts out, the conversation variables, and those of a strategy that is played alone.
+
+        Without the times that passed.
+        """
         found = {**self.turn.outputs, **self.turn.end.conversation}
         if self.turn.is_direct:
             found |= self.turn.outcomes[-1].outputs.variables
-        return found
+        return {name: _without_times(value) for name, value in found.items()}
 
     @property
     def calls(self) -> list[str]:
@@ -149,6 +154,14 @@ class Side:
             "tool calls": f"{len(self.calls):,}",
             **of_model,
         }
+
+
+def _without_times(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _without_times(each) for name, each in value.items() if name not in ELAPSED}
+    if isinstance(value, list):
+        return [_without_times(each) for each in value]
+    return value
 
 
 def _set(parameters: Mapping[str, object]) -> dict[str, object]:
