@@ -23,6 +23,10 @@ LONGEST = 300
 """Characters of a value that is shown whole."""
 BEGINNING = 100
 """Characters of a longer one that are shown."""
+ELAPSED = "elapsed_seconds"
+"""What a strategy's variable `tool_runs` says of each call; no two runs take the same time."""
+STRATEGY = "the strategy"
+"""Who asks in a run without a flow: the rounds of two strategies are compared with each other."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class Side:
         found = {**self.turn.outputs, **self.turn.end.conversation}
         if self.turn.is_direct:
             found |= self.turn.outcomes[-1].outputs.variables
-        return found
+        return {name: _untimed(value) for name, value in found.items()}
 
     @property
     def calls(self) -> list[str]:
@@ -79,7 +83,7 @@ class Side:
         """The runs of agents and the other nodes that asked a model, by their names, with their calls of it."""
         for execution, row in self.turn.rows.items():
             for run in self.turn.agents.get(execution, ()):
-                yield row.label, model_calls(run.calls)
+                yield STRATEGY if self.turn.is_direct else row.label, model_calls(run.calls)
         labels = {row.node.id: row.label for row in self.turn.rows.values()}
         for node, calls in self.turn.calls.items():
             if asked := model_calls(calls):
@@ -149,6 +153,14 @@ class Side:
             "tool calls": f"{len(self.calls):,}",
             **of_model,
         }
+
+
+def _untimed(value: object) -> object:
+    if isinstance(value, list):
+        return [_untimed(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _untimed(each) for name, each in value.items() if name != ELAPSED}
+    return value
 
 
 def _set(parameters: Mapping[str, object]) -> dict[str, object]:
