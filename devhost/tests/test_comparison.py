@@ -1,6 +1,7 @@
 """Two runs beside each other: what the user got comes first, and only what was compared is called the same."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from devhost.trace.turns import traced_turns
 from support.console import ConsoleClient, words
 from test_flow_view import ASKED, FORM, START, ran, told
 
+KEPT = Path(__file__).parent / "fixtures" / "traces" / "run.jsonl"
+LISTED = '"tool_messages": [{'
+"""Where the list of a variable begins."""
 BUTTONS = (flow.Button("yes", "Publish"), flow.Button("no", "Do not publish"))
 FIELDS = (flow.AskedField("reason", "paragraph", "none"),)
 QUESTION = replace(ASKED, content="Publish it? {{#$output.reason#}}", fields=FIELDS, buttons=BUTTONS)
@@ -96,6 +100,32 @@ def test_runs_of_different_things_are_said_to_be_so(tmp_path: Path) -> None:
     assert (same.of, same.is_alike) == ("Both are runs of the chatflow Office.", True)
     assert (others.of, others.is_alike) == ("These are runs of different chatflows: Office, and Shop.", False)
     assert kinds.of == "These are runs of different things: the chatflow Office, and the strategy clerk."
+
+
+def test_two_strategies_are_compared_round_by_round_and_not_in_the_time_of_their_calls(tmp_path: Path) -> None:
+    kept = KEPT.read_text(encoding="utf-8")
+    sides = []
+    for strategy, seconds in (("puppet", "0.1"), ("actor", "0.2")):
+        file = tmp_path / f"{strategy}.jsonl"
+        text = kept.replace('"strategy": "puppet"', f'"strategy": "{strategy}"')
+        file.write_text(text.replace(LISTED, f'{LISTED}"elapsed_seconds": {seconds}, '), encoding="utf-8")
+        sides.append(traced_turns(read_trace(file)))
+    (left,), (right,) = sides
+    assert left.outcomes[0].outputs.variables != right.outcomes[0].outputs.variables
+
+    found = compared(("left", "right"), [Side(left)], [Side(right)])
+    assert found.of == "These are runs of different strategies: puppet, and actor."
+    assert found.turns[0].different == []
+    assert {"prompts", "variables"} <= set(found.turns[0].same)
+
+
+def test_the_page_names_runs_by_what_both_have(tmp_path: Path) -> None:
+    told(answered("yes", "Published."), trace=tmp_path / "asked.jsonl")
+    text = (tmp_path / "asked.jsonl").read_text(encoding="utf-8")
+    (tmp_path / "unasked.jsonl").write_text(re.sub(r'"query": "[^"]+"', '"query": ""', text), encoding="utf-8")
+
+    page = ConsoleClient(tmp_path).get("/compare/asked/unasked")
+    assert re.findall(r'<th scope="col">([^<]*)</th>', page)[-2:] == ["the first", "the second"]
 
 
 def test_the_page_says_what_differs_first_and_folds_the_rest(tmp_path: Path) -> None:

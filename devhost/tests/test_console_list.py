@@ -1,6 +1,7 @@
 """The list of runs: what it says of each, what it finds, and what is deleted."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,8 @@ def test_whether_a_run_goes_on_is_asked_until_no_process_writes_its_trace(runs: 
     with tracing(runs / "live.jsonl"):  # nothing is written yet but its first line, as before
         assert live() == ["live"]
     assert [run.name for run in index.runs(lambda name: name == "fork").runs if run.goes_on] == ["fork"]
+
+
+def test_the_name_of_a_run_that_is_run_again_has_one_time(tmp_path: Path) -> None:
+    name = RunFolder(tmp_path).new_name("20261130-100812-script-cb16.case")
+    assert re.fullmatch(r"\d{8}-\d{6}-script-cb16-case-[0-9a-f]{4}", name)

@@ -74,6 +74,11 @@ def test_its_inputs_are_as_they_were_in_the_turn(console: ConsoleClient) -> None
     }
 
 
+def test_an_input_whose_label_is_its_name_says_it_once(console: ConsoleClient) -> None:
+    page = console.get("/runs/flow/node?node=answer")
+    assert '<label for="p.sys.query">sys.query</label>' in page
+
+
 def test_a_changed_input_is_given_to_the_command_with_all_others(
     console: ConsoleClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

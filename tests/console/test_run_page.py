@@ -139,6 +139,11 @@ def test_a_long_run_leads_to_its_first_error_and_to_words_which_are_copied(
     expect(failed.locator("> summary")).to_be_focused()
     expect(failed.locator("> summary")).to_be_in_viewport()
     expect(failed.get_by_text("the price list is locked").first).to_be_visible()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    failed.locator("pre").first.hover()
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert json.loads(page.evaluate("navigator.clipboard.readText()")) == {"topic": "what late orders cost, step 17"}
     search = page.get_by_role("searchbox")
     for words, found in (
         ("no such words", "in no row"),
@@ -153,11 +158,6 @@ def test_a_long_run_leads_to_its_first_error_and_to_words_which_are_copied(
     search.press("Enter")
     expect(page.locator("#found")).to_have_text("row 1 of 1")
     expect(page.locator(".span.hit details.prompt")).to_have_attribute("open", "")
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    failed.locator("pre").first.hover()
-    page.get_by_role("button", name="Copy").click()
-    page.get_by_role("button", name="Copied").wait_for()
-    assert json.loads(page.evaluate("navigator.clipboard.readText()")) == {"topic": "what late orders cost, step 17"}
     page.goto(console.url("/runs/helpdesk"))
     expect(page.get_by_role("button", name="Fold all", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="First error")).to_be_hidden()

@@ -243,7 +243,7 @@ def names_of(before: tuple[Trace, TracedTurn], after: tuple[Trace, TracedTurn]) 
         return turn.question, turn.facts.name, header.model.name, f"{header.started:%Y-%m-%d %H:%M:%S}"
 
     pairs = zip(facts(*before), facts(*after), strict=True)
-    left, right = next((pair for pair in pairs if pair[0] != pair[1]), ("the first", "the second"))
+    left, right = next((pair for pair in pairs if all(pair) and pair[0] != pair[1]), ("the first", "the second"))
     return shorten(left, 60, placeholder=" …"), shorten(right, 60, placeholder=" …")
 
 

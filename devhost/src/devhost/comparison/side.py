@@ -25,6 +25,10 @@ LONGEST = 300
 """Characters of a value that is shown whole."""
 BEGINNING = 100
 """Characters of a longer one that are shown."""
+ELAPSED = "elapsed_seconds"
+"""What a strategy's variable `tool_runs` says of each call; no two runs take the same time."""
+STRATEGY = "the strategy"
+"""Who asks in a run without a flow: the rounds of two strategies are compared with each other."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class Side:
         """The runs of agents and the other nodes that asked a model, by their names, with their calls of it."""
         for execution, row in self.turn.rows.items():
             for run in self.turn.agents.get(execution, ()):
-                yield row.label, model_calls(run.calls)
+                yield STRATEGY if self.turn.is_direct else row.label, model_calls(run.calls)
         labels = {row.node.id: row.label for row in self.turn.rows.values()}
         for node, calls in self.turn.calls.items():
             if asked := model_calls(calls):

@@ -20,6 +20,8 @@ from devhost.text import open_file, read_file, worded
 TRACE = ".jsonl"
 OUTPUT = ".output.txt"
 DELETED = "deleted"
+BEGUN = re.compile(r"^\d{8}-\d{6}-")
+"""The time at the beginning of a run's name."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,11 @@ class RunFolder:
         return found
 
     def new_name(self, about: str) -> str:
-        """Of a run that begins now: the time, what it is about, and a few random letters."""
-        words = re.sub(r"[^A-Za-z0-9_]+", "-", about).strip("-")[:40] or "run"
+        """Of a run that begins now: the time, what it is about, and a few random letters.
+
+        What it is about may be the name of an earlier run: the time of that one is left out.
+        """
+        words = re.sub(r"[^A-Za-z0-9_]+", "-", BEGUN.sub("", about)).strip("-")[:40] or "run"
         return f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{words}-{secrets.token_hex(2)}"
 
     def trace(self, name: str) -> Path:
