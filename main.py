@@ -125,7 +125,7 @@ def end_the_process(failed: threading.ExceptHookArgs, /) -> None:
 
 
 def end_with_its_stream(reader: RequestReader) -> None:
-    """The same when no more requests can come."""
+    """End the process when no more requests can arrive."""
     read = reader._read_stream  # noqa: SLF001 - the one place where its end can be seen
 
     def read_to_the_end() -> Iterator[PluginInStream]:

@@ -87,12 +87,12 @@ def canonical_json(value: object) -> str:
 
 @dataclass(frozen=True)
 class Reference:
-    """What an argument has in place of one or more results that it refers to."""
+    """An argument that refers to one or more earlier results."""
 
     written: Any
     """The argument as the model wrote it, which the log, the variables and later prompts have: it is short."""
     shown: Any
-    """With head and tail of each result, for the question whether the call may run."""
+    """The argument with the beginning and the end of each result, for the question for approval."""
     results: tuple[tuple[str, str, int], ...]
     """Each reference, the tool whose result it is, and its length in characters."""
 
@@ -110,7 +110,7 @@ class ValidCall:
     arguments: Mapping[str, Any]
     """Checked, and converted to the types that the tool asks for."""
     references: Mapping[str, Reference] = field(default_factory=dict)
-    """Of the arguments in which results took the place of references to them."""
+    """The references of the arguments in which results replaced them."""
 
     @property
     def as_written(self) -> dict[str, Any]:
@@ -150,9 +150,9 @@ class WaitingCall:
 
     valid: ValidCall
     id: str
-    """The one under which the user answers it."""
+    """The id with which the user answers it."""
     files: Mapping[str, File] = field(default_factory=dict)
-    """Those that its arguments name."""
+    """The files that its arguments name."""
     subtask: str | None = None
     is_asked: bool = True
     """False for a call that would bring the answer, and waits only because others of its turn do."""
@@ -246,7 +246,7 @@ class ToolOutcome:
 
     @property
     def picture_digests(self) -> tuple[str, ...]:
-        """Of each picture that the model sees: with other pictures it is another result."""
+        """Digests of the pictures that the model sees. With other pictures it is a different result."""
         return tuple(picture.digest for picture in self.pictures if picture.part)
 
     @property

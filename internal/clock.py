@@ -55,7 +55,7 @@ def _others_ran() -> float:
 
 
 TOOL_PHASE_SHARE = 0.9
-"""Of the run's time; the rest is for the closing answer."""
+"""Share of the run's time for the tool phase. The rest is for the closing answer."""
 
 
 @dataclass(frozen=True)

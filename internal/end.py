@@ -43,9 +43,9 @@ class Result:
     steps: Sequence[Step]
     """The conversation without this run's answer; it ends in the question, or in a round."""
     rounds_before: int = 0
-    """Of earlier runs in which this plan was begun."""
+    """Number of rounds in the earlier runs of this plan."""
     plan: PlanRecord | None = None
-    """Where calls wait in subtasks."""
+    """The plan, if calls wait in its subtasks."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     decisions: Mapping[str, Any] = field(default_factory=dict)
     """What the strategy adds to ``decision_summary``."""

@@ -64,7 +64,7 @@ class SpanStarted:
     about: str = ""
     """What it works on, in the words of the user or the model: its label, where the log shows contents."""
     number: int = 0
-    """Before what it works on; 0 for none."""
+    """The number before ``about``; 0 for none."""
     is_round: bool = False
     """A round is one turn of the model in a loop, with the tool calls that it makes; a closing answer is none."""
 
@@ -84,7 +84,7 @@ class ModelStarted:
     key: str
     model: str
     request_id: str
-    """Under which it is sent; each further try comes with the same key."""
+    """The id of the request. Each further try has the same key."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ type Shown = AnswerText | AnswerBreak | ThoughtText
 
 @dataclass(frozen=True)
 class ShownBatch:
-    """What is there to be seen at once; it is written as one text."""
+    """Events that are shown together. They are written as one text."""
 
     parts: tuple[Shown, ...]
 
@@ -157,7 +157,7 @@ class CallsAnswered:
     """All calls of a turn have their results, in the model's order."""
 
     round: int
-    """Of the turn that made the calls; 0 for an earlier run."""
+    """The round of the turn that made the calls; 0 for an earlier run."""
     calls: tuple[ToolOutcome, ...]
     subtask: str = ""
     """The subtask that made the calls; "" outside of a plan."""
@@ -218,7 +218,7 @@ class RunSummary:
     totals: RunTotals
     sources: tuple[tuple[int, Source], ...] = ()
     earlier_sources: tuple[tuple[int, Source], ...] = ()
-    """Of earlier runs, without their content."""
+    """The sources of earlier runs, without their content."""
     structured_output: StructuredOutput | None = None
     """None without an answer schema."""
     variables: Mapping[str, Any] = field(default_factory=dict)

@@ -23,17 +23,17 @@ from internal.transcript.steps import AgentNote, AssistantText
 from prompt import template, user_texts
 
 _MAX_NAMES = 3
-"""Of tools, in the line that says which were used."""
+"""Maximum number of tools in the line that says which were used."""
 
 
 @dataclass(frozen=True)
 class LoopPart:
-    """What a loop has of a run: of its time, its log and its screen."""
+    """The part of a run that a loop gets: its time, its log and its screen."""
 
     tool_share: float = TOOL_PHASE_SHARE
-    """Of the run's time, from its beginning; then the tool phase ends."""
+    """Share of the run's time after which the tool phase ends."""
     end_share: float = 1
-    """Then the closing answer ends."""
+    """Share of the run's time after which the closing answer ends."""
     maximum_iterations: int | None = None
     """Rounds in which tools may run, 0 for a closing answer alone; None for as many as the node allows."""
     is_seen: bool = True
@@ -93,7 +93,7 @@ class Answer:
     """
 
     submit: Tool | None
-    """Takes the answer; None where it is text."""
+    """The tool that takes the answer; None if the answer is text."""
     is_of_subtask: bool = False
     has_been_told: bool = False
     """Whether the model was told that calls written as text do not run; then another one ends the loop."""

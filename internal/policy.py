@@ -31,7 +31,7 @@ class PolicyTexts:
     uncertainty_policy: str = template.UNCERTAINTY_POLICY
     tool_preamble_policy: str = template.TOOL_PREAMBLE_POLICY
     plan_policy: str = ""
-    """Ends the request for a plan; blank, like the next four, where a strategy makes none."""
+    """The end of the request for a plan. It is blank, like the next four, if a strategy makes no plan."""
     subtask_policy: str = ""
     reflection_policy: str = ""
     retry_policy: str = ""

@@ -26,7 +26,7 @@ from prompt import template
 MAX_REVISIONS = 2
 """How often an answer is written again; the last one is not judged (docs/second-look.md)."""
 _JUDGED_TOKENS = 50_000
-"""Of all results that the judge reads, or less if the window is smaller."""
+"""Maximum tokens of all results that the judge reads. A smaller window means fewer."""
 _UNSEEN = DisplayRule(show_thoughts=False, step=1, last_step=2, text_is_answer=False, is_seen=False)
 
 

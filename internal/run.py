@@ -32,7 +32,7 @@ class Dialogue:
 
     strategy: str
     state: State | None
-    """Of an earlier run; it takes the place of the node's memory."""
+    """The state of an earlier run. It replaces the node's memory."""
     resumption: Resumption | None
     """The user's answer to calls that an earlier run of this strategy left waiting; None if none wait."""
     earlier: tuple[EarlierStep, ...]
@@ -127,7 +127,7 @@ class Run[P: StrategyParams]:
     """Takes the answer, where the node sets ``answer_schema``."""
     clock: Clock
     started: float
-    """On the clock, before anything else was done."""
+    """The time on the clock at which the run began."""
     dialogue: Dialogue
     policy: PolicyTexts
     instruction: str

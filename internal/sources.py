@@ -283,7 +283,7 @@ def _link(values: Mapping[str, Any]) -> str:
 
 
 def _whole(item: Mapping[str, Any], told: set[str]) -> str:
-    """The text of an object that has no ``content``, and its other fields as JSON, but for those ``told`` already."""
+    """The text of an object without ``content``, and its other fields as JSON, except for those in ``told``."""
     texts = (name for name in _CONTENT_NAMES if isinstance(item.get(name), str) and item[name].strip())
     text_name = next(texts, "")
     rest = {key: value for key, value in item.items() if key != text_name and key not in told}

@@ -18,7 +18,7 @@ MAX_ARGUMENTS_LENGTH = 1_000_000
 _MAX_QUOTE_LENGTH = 200
 _MANY = 1_000
 _LONG = 100_000
-"""Items, and characters, that take their time."""
+"""Number of items or characters from which on work takes noticeable time."""
 _HARMLESS = frozenset({int, bool, type(None)})
 _ADVICE = {("Extra data", "{"): tool_errors.ONE_CALL_IN_A_TURN}
 """Advice by what Python's parser says and the character at which it says so."""
@@ -209,7 +209,7 @@ _WITH_ARTICLE = {"null": "null", "array": "an array", "object": "an object", "in
 
 
 def wrong_type_error(value: object, kinds: Sequence[str]) -> str:
-    """What is said about a value that is of none of these JSON types, at least one: "must be a number, got null".
+    """The error about a value that has none of these JSON types (at least one): "must be a number, got null".
 
     A text may be all that a model can send (docs/model-facts.md, "Names and schemas that APIs refuse").
     """

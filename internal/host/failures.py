@@ -93,9 +93,9 @@ _IDS = re.compile(
 )
 
 _MAX_WRAPPINGS = 8
-"""Dify's own are three."""
+"""Maximum number of nested wrappings. Dify itself adds three."""
 _HALF = 20_000
-"""Characters; of a longer message so much of the beginning and of the end is kept."""
+"""Characters that are kept of the beginning and of the end of a longer message."""
 _READ_FOR_KIND = 4_000
 """Characters of the beginning and of the end in which the kind is looked for: there are many patterns."""
 _WRAPPING = re.compile(
@@ -248,7 +248,7 @@ class Wording:
     source: str
     date: str
     over: frozenset[FailureKind | None]
-    """The kinds, told by a name or a status, to which the words are preferred."""
+    """The kinds, known from a name or a status, that these words override."""
 
     @classmethod
     def read(cls, kind: str, words: str, over: str = "names for every failure", **read: str) -> "Wording":
@@ -258,7 +258,7 @@ class Wording:
         return cls(FailureKind(kind), re.compile(words, re.IGNORECASE), over=_OVER[over], **read)
 
     def is_in(self, text: str) -> bool:
-        """Whether the text has the words, and asks for more than the limit that they name."""
+        """Whether the text has the words and, if they name a limit, a request above it."""
         found = self.words.search(text)
         if found is None or "limit" not in self.words.groupindex:
             return found is not None

@@ -28,7 +28,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class FileRefused(Exception):  # noqa: N818 - says what happened
-    """Names no path and no reason of the file system's."""
+    """A file is refused. The text contains neither a path nor an error of the file system."""
 
     def __init__(self) -> None:
         super().__init__(tool_errors.FILE_REFUSED)
@@ -132,7 +132,7 @@ class FileUnavailable(Exception):  # noqa: N818 - its text is what the model rea
 
 
 class FileNotDelivered(FileUnavailable):
-    """Its server did not deliver it."""
+    """The server did not deliver the file."""
 
 
 def _resolved(host: str) -> Sequence[IPAddress]:
@@ -167,7 +167,7 @@ class Network:
 
 
 def fetch_file(address: str, size: int, most_bytes: int, network: Network | None = None) -> bytes:
-    """The content of at most so many bytes. ``size``: what Dify says of it; 0 if it does not."""
+    """The content, at most ``most_bytes`` bytes. ``size`` is the size that Dify reports, or 0."""
     too_large = FileUnavailable(tool_errors.FETCHED_FILE_TOO_LARGE.format(most=most_bytes / 2**20))
 
     def content(response: httpx.Response) -> bytes:

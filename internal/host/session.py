@@ -120,7 +120,7 @@ class _End:
 
 
 def batches[T](items: Generator[T, None, None], left: Callable[[], float], silence: float) -> Iterator[list[T]]:
-    """All items that wait, as soon as there is one.
+    """Yield the available items in batches, as soon as there is one.
 
     A greenlet reads ahead while the run is busy with the batch before: a burst costs a few steps, not one an item.
     ``left`` tells the seconds until the deadline; the call is not made when there are none. What has come by the
@@ -252,7 +252,7 @@ def with_few_media(chunks: Generator[LLMResultChunk, None, None]) -> Generator[L
 
 
 def _within(most: int, length: int, parts: Iterable[object]) -> int:
-    """How much media there is with these parts; what would be more than the most loses what it holds."""
+    """The length of all media including these parts. Parts beyond the maximum lose their content."""
     for part in parts:
         if not isinstance(part, MultiModalPromptMessageContent):
             continue
@@ -297,7 +297,7 @@ class HostSession:
     def stream_model(
         self, request: ModelRequest, request_id: str, left: Callable[[], float], most: float
     ) -> Iterator[list[LLMResultChunk]]:
-        """Call the model, and bring all chunks that wait at once; raises what ``batches`` does.
+        """Call the model and yield the available chunks in batches. Raises the same errors as ``batches``.
 
         ``left`` tells the seconds left for the next chunk, ``most`` those that a call may take once it answers.
         """
@@ -309,7 +309,7 @@ class HostSession:
     def invoke_tool(
         self, tool: HostTool, parameters: Mapping[str, Any], request_id: str, left: Callable[[], float]
     ) -> Iterator[WireMessage]:
-        """Call a tool with parameters of at most ``MAX_REQUEST_BYTES`` as JSON; raises what ``batches`` does."""
+        """Call a tool with at most ``MAX_REQUEST_BYTES`` of JSON parameters. Raises the same errors as ``batches``."""
         self._bound_silence(left())
         messages = _sent_under(request_id, _ToolInvocation(self._session)).invoke(
             tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id

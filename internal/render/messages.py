@@ -43,7 +43,7 @@ _CAN_GROW = frozenset(
         InvokeMessage.MessageType.VARIABLE,
     }
 )
-"""Messages of values; those of texts, blobs and sources come in pieces, and addresses are short."""
+"""Types of messages that contain values of any size. Texts, blobs and sources are split, and addresses are short."""
 MAX_AT_ONCE = 100
 """Messages. The daemon passes a run's messages on through a queue of 128 places, and drops messages without an error
 when it is full. With a pause of 10 ms after every 100 none was lost (docs/host-facts.md, "Bursts of messages")."""
@@ -121,10 +121,10 @@ class _StreamedText:
 
     secrets: KnownSecrets
     _held: AnswerText | ThoughtText | None = None
-    """What may be the beginning of a secret."""
+    """The end of the text, which may be the beginning of a secret."""
 
     def take(self, part: Shown) -> Iterator[Shown]:
-        """What is certain of the text so far; whatever is not its continuation ends it."""
+        """The settled part of the text so far. Anything but a continuation ends it."""
         if type(part) is not type(self._held):
             yield from self.rest()
         if not isinstance(part, AnswerText | ThoughtText):

@@ -32,9 +32,9 @@ MAX_SOURCE_LENGTH = 10_000
 """Characters of one field of a source."""
 
 MAX_EXTRA_BYTES = 512 * 1024
-"""Of state, thoughts and tool_results (docs/outputs.md)."""
+"""Maximum bytes of state, thoughts and tool_results together (docs/outputs.md)."""
 MAX_THOUGHTS = 100_000
-"""Characters (docs/outputs.md)."""
+"""Maximum characters of the variable ``thoughts`` (docs/outputs.md)."""
 _MAX_SUBTASK_RESULTS = 20_000
 """Characters of the results in one entry of ``subtasks`` (docs/outputs.md), and as many of its arguments."""
 _MAX_ESCAPE = 6
@@ -151,7 +151,7 @@ def _extra(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> _
 
 
 def _thoughts(thoughts: Sequence[Thought], redactor: Redactor, room: int) -> tuple[list[_Json], int]:
-    """The newest thoughts that fit, and how many do not; of the newest, its end if it does not fit as a whole."""
+    """The newest thoughts that fit, and the number of the others. If the newest does not fit, its end is kept."""
     kept = list[_Json]()
     characters = MAX_THOUGHTS
     for thought in reversed(thoughts):
@@ -177,9 +177,9 @@ def _named(subtask: str, redactor: Redactor) -> _Json:
 
 
 def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: Counter[str]) -> list[_Json]:
-    """An entry for each call; where they do not fit, the oldest lose what the tool said, and then go.
+    """An entry for each call. If they do not fit, the oldest lose their results first, and are then removed.
 
-    One result that would not fit even alone loses only its own.
+    If a single result would not fit even alone, only that entry loses its result.
     """
     runs = [(done, ended) for done in summary.totals.tool_rounds for ended in done.calls]
     entries = [_call(done, ended, redactor) for done, ended in in_turns(runs)]
@@ -222,7 +222,7 @@ def _subtasks(summary: RunSummary, redactor: Redactor) -> _Json:
 
 
 def _of_subtask(name: str, summary: RunSummary, redactor: Redactor) -> list[_Json]:
-    """Its calls, as in ``tool_results``, with texts cut evenly and without JSON; arguments that are too long are null.
+    """The calls of a subtask, as in ``tool_results``, with texts cut evenly and no JSON; long arguments become null.
 
     The entry stands in this subtask alone, so it does not name it.
     """

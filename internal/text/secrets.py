@@ -102,7 +102,7 @@ def texts_in(value: object) -> Iterator[str]:
 def without_named(text: str) -> str:
     """A text without the values that it names API key, password and so on; for errors of providers and the log.
 
-    Not for what a model reads, which could no longer tell what was wrong.
+    It is not used for what a model reads, because the model could then not tell what was wrong.
     """
     lowered = text.lower()
     for word in _WORDS:  # the pattern is slow, and few texts have any of its words
@@ -201,7 +201,7 @@ class Redactor:
         return self.text(text[:settled]), text[settled:]
 
     def _may_become(self, rest: str) -> bool:
-        """Whether a secret that is longer begins like this."""
+        """Whether a longer secret begins with this text."""
         after = bisect_right(self._in_order, rest)
         return after < len(self._in_order) and self._in_order[after].startswith(rest)
 

@@ -1,4 +1,4 @@
-"""Texts as such: well-formed, kept in part, cut to size, and read from what was pasted."""
+"""Functions for texts: make them well-formed, keep a part, cut them to size, and read pasted text."""
 
 import ast
 import contextlib

@@ -63,9 +63,10 @@ _MAX_FENCE_LINE = 200
 
 @cache
 def _patterns(tags: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What is a tag or the end of a line, and what may become a tag with the next chunk.
+    """Patterns of a tag or the end of a line, and of a text that may become a tag with the next chunk.
 
-    So may a closing tag become the last on its line. Besides ``<think>``, ``tags`` are an opening and a closing one.
+    The latter includes a closing tag, which may become the last on its line. ``tags`` are an opening and a closing tag
+    in addition to ``<think>``.
     """
     opening, closing = [re.escape(tag) for tag in tags] or ["(?!)", "(?!)"]
     waiting = [rf"</?{_beginning('think', _ATTRIBUTES)}", f"(?:</{_REST}|{closing}){_BLANKS}", *map(begun, tags)]
@@ -278,7 +279,7 @@ class ThoughtSplitter:
         self._take(text[start:settled])
 
     def _take(self, words: str) -> None:
-        """Take words without a tag that counts; the ends of lines come alone."""
+        """Take text without a tag that counts. Line ends arrive separately."""
         if self._levels:
             self._think(words)
             return
@@ -313,7 +314,7 @@ class ThoughtSplitter:
             self._held.append(words)
 
     def _close_level(self) -> None:
-        """While a level is open, what follows is the thought's if another closing tag comes."""
+        """Close one level. While another is open, the next text is part of the thought if a closing tag follows."""
         self._add(PieceKind.THOUGHT, "".join(self._held or ()))
         self._levels -= 1
         self._tag = ""
@@ -333,7 +334,7 @@ class ThoughtSplitter:
             self._pieces.append(Piece(kind, text))
 
     def _taken(self) -> list[Piece]:
-        """What is settled, taken out; neighbours of the same kind are one."""
+        """Remove and return the settled pieces. Neighbours of the same kind are merged."""
         pieces = self._pieces
         self._pieces = []
         if not pieces[1:]:  # most chunks bring one or none
