@@ -204,7 +204,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """How a tool call ended, and what each reader gets of it: the model, the user, the log, later calls, later runs."""
+    """How a tool call ended, with a text for each reader: the model, the user, the log, later calls, later runs."""
 
     judged: JudgedCall
     status: CallStatus
@@ -251,7 +251,7 @@ class ToolOutcome:
 
     @property
     def lasting_size(self) -> int:
-        """About the bytes of memory that are kept of it to the end of the run: its text in two forms, its sources."""
+        """Approximate bytes of memory that it takes until the run ends: its text in two forms, and its sources."""
         texts = (text for source in self.sources for text in (source.content, *map(str, source.resource.values())))
         return 2 * getsizeof(self.tool_response) + sum(map(len, texts))
 

@@ -124,7 +124,7 @@ def _said_of_the_cut(answer: str, sentence: str) -> ShownBatch:
 
 
 def _notes_on_calls[P: StrategyParams](run: Run[P], ending: Finish) -> Iterator[LogNote]:
-    """What to set where the model's calls do not come as calls."""
+    """Notes on the settings to change if the model's calls do not arrive as calls."""
     if ending.reason is StopReason.EMPTY and run.toolbox.tools and not run.models.calls_in_text:
         yield LogNote(_NO_TOOLS_PASSED_ON)
     if run.models.models.writes_calls:
@@ -155,7 +155,7 @@ def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State
 
 
 def _unsaid[P: StrategyParams](run: Run[P], ending: Finish, pending: Sequence[WaitingCall], question: str) -> str:
-    """What the user has yet to read: of the answer, why there is none, or the question; "" where all was shown.
+    """What the user has not read yet: the rest of the answer, why there is none, or the question; "" if nothing.
 
     What the model said beside the calls that wait stands behind the question, which nothing can hide from there.
     """

@@ -21,13 +21,13 @@ from internal.sources import Source
 MAX_FILE_BYTES = 15 * 1024 * 1024
 """Bytes; the daemon refuses a larger blob: docs/host-facts.md, "Size limits"."""
 MAX_ADDRESS_LENGTH = 2_048
-"""Characters that Dify's table of tools' files has room for: docs/host-facts.md, "Size limits"."""
+"""Maximum characters of an address in Dify's table of tool files: docs/host-facts.md, "Size limits"."""
 MAX_NAME_LENGTH = 200
 
 
 @dataclass(frozen=True)
 class HostedFile:
-    """A file that Dify has already: it finds it by the address, or by the meta."""
+    """A file that Dify already stores. Dify finds it by its address or its meta."""
 
     address: str
     meta: Mapping[str, Any]
@@ -52,7 +52,7 @@ class LogNote:
     parent: str | None = None
     """The key of the row that it is about; None for the run, in whose last row it is then."""
     is_row: bool = False
-    """Whether a note for the run has a row of its own, since somebody has to act."""
+    """Whether a note for the run has its own row, because a person should act on it."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class RunTotals:
     """Files that the user has got."""
     thoughts: list[Thought] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict, init=False)
-    """What the rows at the top work on, by their keys: the names of subtasks."""
+    """The names of subtasks, by the keys of their top-level rows."""
 
     def watch(self, events: "Iterable[Event]") -> "Generator[Event, None, None]":
         for event in events:
@@ -210,7 +210,7 @@ class RunTotals:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What is left when a run is over, for the variables, ``decision_summary`` and the last log."""
+    """The results of a finished run for the variables, ``decision_summary`` and the last log."""
 
     stop_reason: StopReason
     rounds: int
@@ -247,7 +247,7 @@ def in_row[T](
     clock: Clock,
     shown: Callable[[T], Mapping[str, Any]] = lambda _: {},
 ) -> Generator[Event, None, T]:
-    """Do the work as a row of the log, which shows this of its result; an error of the run ends the row in error."""
+    """Do the work as a row of the log; ``shown`` picks the data from the result. An error ends the row in error."""
     started = clock.now()
     yield row
     try:

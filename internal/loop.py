@@ -88,8 +88,8 @@ MIN_CLOSING_SECONDS = 5
 class Answer:
     """What counts as the answer: the text of the first turn without calls, or a valid call of ``submit_answer``.
 
-    Errors in such a call go back to the model, and text is answered with one reminder. In either case, what the node's
-    answer tools bring is an answer too.
+    Errors in such a call go back to the model, and text is answered with one reminder. In both cases, the results of
+    the node's answer tools are an answer too.
     """
 
     submit: Tool | None

@@ -1,4 +1,4 @@
-"""Judgements by the model: a draft against the node's criteria, and whatever else it has to answer by a call."""
+"""Judgements by the model: on a draft by the node's criteria, and all other answers that must be a call."""
 
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ from internal.transcript.transcript import Transcript, estimate_tokens
 from prompt import template
 
 MAX_REVISIONS = 2
-"""How often an answer is written again; the last one is not judged (docs/second-look.md)."""
+"""How often an answer is rewritten. The last version is not judged (docs/second-look.md)."""
 _JUDGED_TOKENS = 50_000
 """Maximum tokens of all results that the judge reads. A smaller window means fewer."""
 _UNSEEN = DisplayRule(show_thoughts=False, step=1, last_step=2, text_is_answer=False, is_seen=False)

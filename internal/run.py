@@ -43,7 +43,7 @@ class Dialogue:
     A short answer does not change the language of the conversation; the answer to calls never does.
     """
     notes: tuple[Sentence, ...]
-    """What of the approval means nothing, and why calls that waited count as not approved."""
+    """Notes on unusable parts of the approval, and on waiting calls that count as not approved."""
 
     @classmethod
     def of(cls, params: StrategyParams, toolbox: Toolbox, strategy: str, state: State | None) -> "Dialogue":

@@ -57,7 +57,7 @@ _TOOL_FILE = re.compile(r"/files/tools/[\w-]+(\.\w+)?(\?[^\s]*)?")
 _WEB = ("http://", "https://")
 
 type FileLine = tuple[str, UserFile | None]
-"""The line that the model reads about a file, and what goes to the user."""
+"""The line that the model reads about a file, and the file for the user, if any."""
 
 
 def _told(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> FileLine | None:

@@ -35,7 +35,7 @@ _FINISH_REASONS = frozenset(
     {"stop", "end_turn", "stop_sequence", "eos", "complete", "completed", "tool_calls", "tool_use", "function_call"}
     | {"length", "max_tokens", "max_output_tokens", "content_filter", "safety", "refusal", "error"}
 )
-"""What a log without contents shows of what providers say; any other word could be anything."""
+"""Finish reasons that a log without contents shows. Any other text from a provider could contain anything."""
 _TOOLS = frozenset({"tool", "tool_calls"})
 
 MAX_PREVIEW_LENGTH = 2_000
@@ -408,7 +408,7 @@ class LogTree:
         return self._write(key, status, row.label, shown, error=error, metadata={**elapsed, **(metadata or {})})
 
     def _shown(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """What the log shows of these fields, without empty ones."""
+        """The fields as the log shows them, without empty ones."""
         fields = _said(self._content.data(data)).items()
         return {name: preview(value, self._secrets.for_people) for name, value in fields}
 

@@ -59,7 +59,7 @@ def render(
     may_ask: bool = False,
     last_words: str = "",
 ) -> Generator[AgentInvokeMessage, None, None]:
-    """The messages of a run, while it happens; ``may_ask``: it may end in a question whether calls may run.
+    """The messages of a run while it happens; ``may_ask`` says whether it may end in a question for approval.
 
     If the run fails, what is open is closed before the failure is raised, without the secrets in its text. The
     ``last_words`` end what the user has read by then: the host shows no default value behind it.
@@ -117,7 +117,7 @@ def redacted_text(events: Iterable[Event], secrets: KnownSecrets) -> Iterator[Ev
 
 @dataclass
 class _StreamedText:
-    """The text or thought that is under way."""
+    """The current text or thought."""
 
     secrets: KnownSecrets
     _held: AnswerText | ThoughtText | None = None

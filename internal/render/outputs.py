@@ -1,4 +1,4 @@
-"""The outputs of a run besides its text and its log: files, sources, variables, usage; all without known secrets."""
+"""The outputs of a run besides its text and its log: files, sources, variables, usage, without known secrets."""
 
 import json
 import uuid
@@ -24,7 +24,7 @@ from internal.text.secrets import KnownSecrets, Redactor, texts_in
 from internal.text.texts import cut_evenly
 
 MAX_CHUNK_BYTES = 8192
-"""Bytes of one blob chunk that the daemon takes: docs/host-facts.md, "Size limits"."""
+"""Maximum bytes of one blob chunk that the daemon accepts: docs/host-facts.md, "Size limits"."""
 MAX_OBJECT_BYTES = 1024 * 1024
 """Bytes of all variables, of the sources in one message: a line may have 5 MiB (docs/host-facts.md, "Size limits"), and
 Dify stores 1,024,000 bytes of a node's outputs ("Log entries")."""
@@ -87,7 +87,7 @@ def _chunks(data: bytes, meta: _Json) -> Iterator[AgentInvokeMessage]:
 
 @dataclass(frozen=True)
 class Variables:
-    """The variables of a run, all of which one line can carry."""
+    """The variables of a run, limited to what one line can carry."""
 
     values: _Json
     left_out: Mapping[str, int]
@@ -116,7 +116,7 @@ class Variables:
 
 
 def _fitting(values: _Json, left_out: Counter[str]) -> _Json:
-    """The variables that one line can carry, the smallest first: a list loses its end, any other value is nothing."""
+    """The variables that fit into one line, the smallest first. A list loses its end, any other value is left out."""
     kept = dict(values)
     room = MAX_OBJECT_BYTES
     for size, name in sorted((size_on_the_wire({name: value}), name) for name, value in values.items()):
@@ -136,7 +136,7 @@ def _fitting(values: _Json, left_out: Counter[str]) -> _Json:
 
 
 def _extra(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> _Json:
-    """The state, and the variables that the node asks for, of which tool_results yields first, then thoughts."""
+    """The state, and the variables that the node asks for. If room is short, tool_results is cut before thoughts."""
     values = dict[str, Any]()
     room = MAX_EXTRA_BYTES - len("[][]")
     if summary.state is not None:
@@ -275,7 +275,7 @@ def _call(done: CallsAnswered, ended: ToolOutcome, redactor: Redactor) -> _Json:
 
 
 def _sent_json(ended: ToolOutcome, redactor: Redactor, left_out: Counter[str]) -> object:
-    """What the tool sent as JSON: the value, a list of several, None for none."""
+    """The JSON of the tool: the value, a list of several values, or None."""
     fitting = (text for text in ended.sent_json if len(text) <= MAX_EXTRA_BYTES)
     values = [value for value in map(read_exactly, fitting) if _can_be_written(value)]
     left_out["tool_results.json"] += len(ended.sent_json) - len(values)
@@ -287,7 +287,7 @@ def _sent_json(ended: ToolOutcome, redactor: Redactor, left_out: Counter[str]) -
 
 
 def _answer_json(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> list[Any]:
-    """What answer tools sent as JSON, as far as it has room."""
+    """The JSON of answer tools, as far as it fits."""
     values = list[Any]()
     room = MAX_EXTRA_BYTES
     for value in (value for each in summary.tool_answers for value in each.json_values):
@@ -347,7 +347,7 @@ def _tool_runs(summary: RunSummary, redactor: Redactor) -> list[_Json]:
 
 
 def decision_summary(summary: RunSummary, variables: Variables, redactor: Redactor) -> _Json:
-    """A summary of the run, for people and for log search; never the model's thoughts."""
+    """A summary of the run for people and for log search. It never contains the model's thoughts."""
     sources = variables.values["sources"]
     return {
         "stop_reason": summary.stop_reason.value,

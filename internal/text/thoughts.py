@@ -1,4 +1,4 @@
-"""Thoughts and visible text: told apart where a model's text comes in, kept apart where the user's text goes out."""
+"""Thoughts and visible text: they are separated in the model's text, and kept apart in the user's text."""
 
 import re
 from collections.abc import Iterable
@@ -78,7 +78,7 @@ class TextStream:
     """The text that the user sees, with thoughts in ``<think>`` blocks that are always closed."""
 
     def __init__(self, *, may_ask: bool = False) -> None:
-        """With ``may_ask``, nothing in a thought swallows its end, and with it a question to the user behind it."""
+        """With ``may_ask``, nothing in a thought may hide the end of the thought and a question after it."""
         self._breaks_marks = may_ask
         self._in_thought = False
         self._remarks: list[str] = []
@@ -96,7 +96,7 @@ class TextStream:
         self._remarks.append(text)
 
     def thought(self, text: str) -> str:
-        """A piece of thought, behind the remarks that wait."""
+        """A piece of thought, after the waiting remarks."""
         if self._in_thought:
             before = ""
         else:
@@ -131,14 +131,14 @@ class TextStream:
         return ""
 
     def finish(self) -> str:
-        """What is still to be written of the thought or answer so far, and of remarks."""
+        """The rest of the thought or answer, and of remarks, that is not written yet."""
         last = ""
         if self._remarks:
             last = self._remarks.pop()
         return self._end_piece() + (self.thought(last) + self._end_piece() if last else "")
 
     def broken_off(self, line: str) -> str:
-        """The end of a text that a failure cuts off: this line, outside of a code block; "" if there is no text."""
+        """The end of a text that a failure cuts off: the line, outside of any code block; "" if there is no text."""
         end = self.finish()
         if not self._end:
             return end
@@ -190,13 +190,13 @@ _ESCAPE_WAITS = re.compile(rf"(?:&[a-z]{{0,3}}|{_beginning(_ESCAPED)})\Z|\Z")
 
 
 class PlainThoughts:
-    """One turn's thoughts as people read them, without the marks and escapes of those that come escaped."""
+    """One turn's thoughts as people read them, without the marks and escapes of escaped thoughts."""
 
     _waiting = ""
     _is_escaped: bool | None = None
 
     def feed(self, text: str) -> str:
-        """Take a piece, and return what is settled by now. Only a thought that is cut leaves something behind."""
+        """Take a piece, and return the settled text. Only a thought that is cut leaves a rest."""
         text = self._waiting + text
         if self._is_escaped is None and not _ESCAPED.startswith(text.lstrip()):
             self._is_escaped = text.lstrip().startswith(_ESCAPED)
@@ -225,8 +225,8 @@ class Piece:
 class ThoughtSplitter:
     """Splits one turn's text while it streams; ``feed`` it chunks, then ``finish`` it once.
 
-    docs/thoughts.md says when a tag counts. Held back is only what cannot be told yet: what may be a tag, a thought
-    amid the turn until it is closed, and what follows a closing tag that leaves a level open.
+    docs/thoughts.md says when a tag counts. Only undecided text is held back: a possible tag, a thought in the middle
+    of the turn until it is closed, and the text after a closing tag that leaves a level open.
     """
 
     def __init__(self, tags: tuple[str, ...] = ()) -> None:
