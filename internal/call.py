@@ -76,12 +76,12 @@ _ID_LENGTH = 9
 
 
 def portable_id(written: str, occurrence: int = 0) -> str:
-    """An id that every provider takes, always the same for the same text and occurrence."""
+    """An id that every provider accepts. It depends only on the text and the occurrence."""
     return sha256(f"{occurrence}.{written}".encode(errors="replace")).hexdigest()[:_ID_LENGTH]
 
 
 def canonical_json(value: object) -> str:
-    """The same text for equal JSON values, in whatever order their keys are; 1 and 1.0 differ."""
+    """A JSON text that is equal for equal values, whatever the order of their keys. 1 and 1.0 differ."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -137,7 +137,7 @@ class RejectedCall:
     call: ToolCall
     text: str
     tool: Tool | None = None
-    """None when no tool has this name, or when the call was not looked at."""
+    """The tool; None if no tool has this name, or if the call was not examined."""
     ends_tool_phase: bool = False
     """The model was told of the repetition already: the answer is due."""
     by_user: bool = False
@@ -155,7 +155,7 @@ class WaitingCall:
     """The files that its arguments name."""
     subtask: str | None = None
     is_asked: bool = True
-    """False for a call that would bring the answer, and waits only because others of its turn do."""
+    """False for a call of an answer tool that waits only because others of its turn do."""
 
     @property
     def call(self) -> ToolCall:
@@ -228,7 +228,7 @@ class ToolOutcome:
     prompt_text: str = ""
     """What the prompts of this run show, within the limit: source numbers, and how to read on where it was cut."""
     record_text: str = ""
-    """The same for later runs and other conversations, which cannot read on."""
+    """The text for later runs and other conversations, which cannot read more of the result."""
 
     @property
     def call(self) -> ToolCall:

@@ -1,4 +1,4 @@
-"""The end of a run: its last words, its summary, and the state that a later run continues."""
+"""The end of a run: its last text, its summary, and the state that a later run continues."""
 
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -106,7 +106,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
 
 
 def _pending[P: StrategyParams](run: Run[P], result: Result) -> Sequence[WaitingCall]:
-    """The calls that wait for approval, without those of a subtask that was given up."""
+    """The calls that wait for approval, without those of an abandoned subtask."""
     pending = run.approvals.pending
     if not pending:
         return pending
@@ -157,7 +157,7 @@ def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State
 def _unsaid[P: StrategyParams](run: Run[P], ending: Finish, pending: Sequence[WaitingCall], question: str) -> str:
     """What the user has not read yet: the rest of the answer, why there is none, or the question; "" if nothing.
 
-    What the model said beside the calls that wait stands behind the question, which nothing can hide from there.
+    The model's text beside waiting calls follows the question, because there it cannot hide the question.
     """
     language = language_of(run.dialogue.words)
     if ending.reason is StopReason.APPROVAL_REQUIRED:

@@ -143,7 +143,7 @@ class ToolStarted:
     key: str
     call: JudgedCall
     request_id: str | None = None
-    """None where no tool has to run."""
+    """The id of the request to the host; None if no tool needs to run."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Thought:
 
 @dataclass
 class RunTotals:
-    """What a run has cost and done so far, read from its events, so that a loop that is given up still counts."""
+    """What a run has cost and done so far, read from its events, so that an abandoned loop still counts."""
 
     keeps_thoughts: bool = False
     usage: Usage = field(default_factory=Usage.of)
@@ -220,16 +220,16 @@ class RunSummary:
     earlier_sources: tuple[tuple[int, Source], ...] = ()
     """The sources of earlier runs, without their content."""
     structured_output: StructuredOutput | None = None
-    """None without an answer schema."""
+    """The answer as an object; None without an answer schema."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     extra_outputs: frozenset[ExtraOutput] = frozenset()
     decisions: Mapping[str, Any] = field(default_factory=dict)
     tool_answers: Sequence[ToolOutcome] = ()
     """The outcomes of answer tools, if they are the answer."""
     state: State | None = None
-    """None where the run does not put it out."""
+    """The state; None if the run does not output it."""
     sources_heading: str = ""
-    """Above the list of cited sources at the end of the answer; "" where there is to be no list."""
+    """The heading of the list of cited sources at the end of the answer; "" for no list."""
 
 
 @dataclass(frozen=True)

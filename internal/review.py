@@ -89,7 +89,7 @@ def judge(
 
 
 class AnswerReview:
-    """The judgements of a run's answer, over all loops that may bring it; without criteria the loops only run."""
+    """The judgements of a run's answer, over all loops that may produce it. Without criteria the loops only run."""
 
     def __init__(self, run: Run[StrategyParams], *, is_due: bool = True) -> None:
         """After a limit nothing is judged: then it is not due."""

@@ -134,7 +134,7 @@ class Run[P: StrategyParams]:
     said: UserRecord
     """What the user says in this turn."""
     task: UserRecord
-    """What the answer is for: the same, or the question of the run that is continued, with what the user added."""
+    """What the agent must answer: ``said``, or the question of the continued run with what the user added."""
     files: tuple[PromptMessageContentUnionTypes, ...]
     """This turn's files as parts of the user's message; none where the user says no more than yes."""
     models: ModelCaller

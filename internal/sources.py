@@ -26,7 +26,7 @@ RESOURCE_FIELDS: Mapping[str, type] = {
     "score": float,
     "doc_metadata": dict,
 }
-"""Fields of the SDK's RetrieverResource, but for ``position``, which is the source's number."""
+"""Fields of the SDK's RetrieverResource, except for ``position``, which is the source's number."""
 _RENAMED = {
     "segment_hit_count": "hit_count",
     "segment_word_count": "word_count",
@@ -78,7 +78,7 @@ class Source(NamedTuple):
     link: str = ""
 
     def shortened(self, length: int) -> "Source":
-        """The same source, no text of it longer than this."""
+        """A copy in which no text is longer than this."""
         resource = {name: value[:length] if isinstance(value, str) else value for name, value in self.resource.items()}
         return self._replace(content=self.content[:length], resource=resource)
 

@@ -21,7 +21,7 @@ _LONG = 100_000
 """Number of items or characters from which on work takes noticeable time."""
 _HARMLESS = frozenset({int, bool, type(None)})
 _ADVICE = {("Extra data", "{"): tool_errors.ONE_CALL_IN_A_TURN}
-"""Advice by what Python's parser says and the character at which it says so."""
+"""Advice by the message of Python's parser and the character at which the error is."""
 
 
 class NoObjectError(ValueError):
@@ -34,7 +34,7 @@ class UnwritableError(ValueError):
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
         self.path: list[str] = []
-        """From the inside out."""
+        """The names and positions that lead to the value, from the inside out."""
 
     def __str__(self) -> str:
         where = "$" + "".join(reversed(self.path))

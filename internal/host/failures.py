@@ -178,7 +178,7 @@ def _json_at_the_end(text: str) -> tuple[str, str] | None:
 
 
 def _text_of(wrapped: dict[str, Any], field: str) -> str:
-    """A field's text, "" where there is none; JSON can escape what a text must not hold."""
+    """A field's text, or "", made well-formed because JSON can escape characters that a text must not contain."""
     value = wrapped.get(field)
     if isinstance(value, str) and value.strip():
         return wellformed(value)
@@ -206,7 +206,7 @@ def without_directories(text: str) -> str:
 
 
 def _last_name(path: re.Match[str]) -> str:
-    """The last name of a path that has a letter or digit, and what follows it; an address as it is."""
+    """The last name with a letter or digit in a path, and what follows it. An address stays unchanged."""
     text = path[0]
     if path["address"]:
         return text

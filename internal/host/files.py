@@ -1,4 +1,4 @@
-"""Files on this machine, of which only those under /files are read, and files behind an address."""
+"""Local files, of which only those under /files are read, and files at an address."""
 
 import fcntl
 import os

@@ -48,7 +48,7 @@ class ModelRequest:
 
 
 def without_opaque_body(message: PromptMessage) -> PromptMessage:
-    """The message itself when neither it nor a part of it has one."""
+    """A copy without opaque bodies, or the message itself if it has none."""
     nothing: dict[str, Any] = {"opaque_body": None}
     changes = {}
     if isinstance(message, AssistantPromptMessage) and message.opaque_body is not None:
@@ -191,8 +191,8 @@ def new_request_id() -> str:
 def _sent_under[I: BackwardsInvocation[Any]](request_id: str, invocation: I) -> I:
     """An invocation of the SDK with an id that the log knows in advance.
 
-    The SDK asks for the id once for each request (``BackwardsInvocation._backwards_invoke``, 0.4.4 to 0.10.2). One that
-    does not ask sends an id of its own, and the log has an id that is not on the wire.
+    The SDK asks for the id once for each request (``BackwardsInvocation._backwards_invoke``, 0.4.4 to 0.10.2). A
+    version that does not ask would send another id than the one in the log.
     """
     vars(invocation)["_generate_backwards_request_id"] = lambda: request_id
     return invocation

@@ -68,7 +68,7 @@ class CallRecord(_Record):
     is_asked: bool = True
     """False for a call that waits only because others of its round do: the user is not asked, and it runs with them."""
     result: str | None = None
-    """None while it waits."""
+    """The result; None while the call waits."""
 
     def ended(self, result: str) -> Self:
         """The formerly waiting call with its result, the provider's id, and the arguments as the model wrote them.

@@ -38,7 +38,7 @@ class UnparsedCalls:
     is_cut: bool = False
     """Whether the turn was cut, so that a call may lack its end."""
     block: str = field(default="", init=False)
-    """The calls; "" before the end of the turn, and if there are none."""
+    """The text of the calls; "" before the end of the turn, or if there are none."""
     has_begun: bool = field(default=False, init=False)
     """Whether calls have begun. This is known only at the end of the turn."""
     _held: list[str] = field(default_factory=list, init=False)

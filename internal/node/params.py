@@ -173,7 +173,8 @@ Text = Annotated[str, _text]
 Switch = Annotated[bool, _switch]
 
 _FROM_VARIABLES = ("tools", "instruction", "context", "files", "answer_criteria", "approval", "extra_outputs")
-"""Parameters in which the selector of a missing variable is noted. The query is not one: a user may have typed it."""
+"""Parameters in which the selector of a missing variable is noted. The query is not included, because a user may have
+typed it."""
 
 
 class StrategyParams(BaseModel):

@@ -1,8 +1,7 @@
 """The log of a run, as a person reads it: ROUND n, below it the model's turn and each CALL.
 
-A row shows the beginnings of values, without secrets. The row above it sums up what it has cost and brought. Dify
-shows about 24 characters of a label, in capitals, and sorts the names in a row's data (docs/host-facts.md, "Log
-entries").
+A row shows the beginnings of values, without secrets. The row above it sums up costs and results. Dify shows about 24
+characters of a label, in capitals, and sorts the names in a row's data (docs/host-facts.md, "Log entries").
 """
 
 import contextlib
@@ -66,7 +65,7 @@ class LogContent:
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "LogContent":
-        """From the environment, as main.py has settled it: any value but ``on`` keeps contents out."""
+        """Read the setting that main.py has put into the environment: any value but ``on`` keeps contents out."""
         return cls(environment.get("LOG_CONTENT", "on") == "on")
 
     def data(self, data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -92,8 +92,8 @@ class Variables:
     values: _Json
     left_out: Mapping[str, int]
     """Entries that are missing, by variable; shortened thoughts count, and 1 is a value that is not a list.
-    By ``tool_results.text`` entries without their text and JSON, by ``tool_results.json`` JSON values that are too
-    large or nested too deeply, by ``json`` the same of what answer tools sent."""
+    ``tool_results.text`` counts entries without their text and JSON, ``tool_results.json`` counts JSON values that are
+    too large or too deeply nested, and ``json`` counts such values from answer tools."""
     sent_json: Sequence[Any] = ()
     """What answer tools sent, for the output ``json``."""
 
@@ -395,7 +395,7 @@ def _source_messages(sources: Sequence[tuple[int, Source]], redactor: Redactor) 
 
 
 def _described(source: Source, redactor: Redactor) -> _Json:
-    """A source in the fields of Dify's retriever resource, but for its position."""
+    """A source in the fields of Dify's retriever resource, except for its position."""
     fields: _Json = redactor.values({"document_name": source.title, **source.resource, "content": source.content})
     for name, value in fields.items():
         if isinstance(value, str) and len(value) > MAX_SOURCE_LENGTH:

@@ -100,7 +100,7 @@ def texts_in(value: object) -> Iterator[str]:
 
 
 def without_named(text: str) -> str:
-    """A text without the values that it names API key, password and so on; for errors of providers and the log.
+    """A text without values that are labelled as API key, password and so on, for providers' errors and the log.
 
     It is not used for what a model reads, because the model could then not tell what was wrong.
     """

@@ -58,7 +58,7 @@ _FENCE = re.compile(r" {0,3}(?P<run>`{3,}|~{3,})(?P<info>.*)")
 _MAX_TAG_END = 300
 """Characters at the end of a text among which a tag may begin that is not whole yet."""
 _MAX_FENCE_LINE = 200
-"""Characters of a line that are looked at: it may be a code fence's."""
+"""Characters of a line that are checked for a code fence."""
 
 
 @cache
@@ -125,7 +125,7 @@ class TextStream:
         return before
 
     def close_thought(self) -> str:
-        """The end of an open thought. An answer that is under way continues."""
+        """The end of an open thought. An answer that has begun continues."""
         if self._in_thought:
             return self._end_piece()
         return ""
@@ -266,7 +266,7 @@ class ThoughtSplitter:
         return self._taken()
 
     def _read(self, text: str, settled: int) -> None:
-        """Read so many characters of a text, whose rest waits for the next chunk."""
+        """Read ``settled`` characters of a text. The rest waits for the next chunk."""
         start = 0
         for mark in self._mark.finditer(text, 0, settled):
             self._take(text[start : mark.start()])

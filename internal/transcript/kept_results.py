@@ -28,7 +28,7 @@ _WINDOW = 65_536
 _WIDTHS = {0x3000: " "} | {wide: chr(wide - 0xFF01 + 0x21) for wide in range(0xFF01, 0xFF5F)}
 """The wide forms of ASCII, by code point, and their ordinary ones."""
 _FOLDED = _WIDTHS | {ord("İ"): "i", ord("ı"): "i", ord("ſ"): "s", ord("µ"): "μ"}
-"""The same, plus letters whose other case is a different letter or two letters."""
+"""The wide forms, plus letters whose other case is a different letter or two letters."""
 
 
 @dataclass

@@ -167,7 +167,7 @@ class Transcript:
     ) -> None:
         """Open a conversation with the system prompt, the ``earlier`` turns, and the turn that has ``begun``.
 
-        Without the latter, the turn begins with the last message of the user's.
+        Without ``begun``, the turn begins with the last user message.
         """
         self.kept_results = kept_results or KeptResults()
         self.result_ids: list[str] = []
@@ -199,7 +199,7 @@ class Transcript:
         if self._question == len(self._entries):
             self._question = max((at for at, each in enumerate(self._entries) if _is_of_user(each)), default=0)
         self._added = self._question
-        """The place of what the user added to the question; the same place where that is nothing."""
+        """The position of what the user added to the question, or of the question if nothing was added."""
 
     @property
     def own_steps(self) -> list[Step]:
@@ -381,7 +381,7 @@ class Window:
         return self.context_size - min(self.max_tokens, self.context_size // 2)
 
     def fit(self, transcript: Transcript) -> Iterator[OurWords]:
-        """Shorten what does not fit, with sentences for the log; ``InvalidParameters`` if nothing helps."""
+        """Shorten what does not fit, and yield sentences for the log; raises ``InvalidParameters`` if nothing helps."""
         weight = self.weigh(transcript)
         left_out = ""
         if weight.size > MAX_REQUEST_BYTES:
