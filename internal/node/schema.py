@@ -122,7 +122,7 @@ class _Size(NamedTuple):
 
 
 class _Measured:
-    """Measures a schema, following each reference once on every path; raises ``SchemaUnusable`` if it is too large."""
+    """Measures a schema, following each reference once on every path; raises ``SchemaUnusable`` if it is unusable."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.length = len(to_json(root))

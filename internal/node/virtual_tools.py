@@ -76,7 +76,7 @@ def read_skill_tool(names: Iterable[str], lookup: Lookup) -> Tool:
 
 
 def answer_tool(answer_schema: str) -> Tool:
-    """The tool whose arguments are the answer; raises ``InvalidParameters`` for a text that is not a usable schema."""
+    """The tool whose arguments are the answer; raises ``InvalidParameters`` unless the text is an object's schema."""
     if looks_like_selector(answer_schema):
         raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")
     try:
