@@ -125,7 +125,7 @@ def end_the_process(failed: threading.ExceptHookArgs, /) -> None:
 
 
 def end_with_its_stream(reader: RequestReader) -> None:
-    """The same when no more requests can come."""
+    """End the process when no more requests can arrive."""
     read = reader._read_stream  # noqa: SLF001 - the one place where its end can be seen
 
     def read_to_the_end() -> Iterator[PluginInStream]:
@@ -138,9 +138,9 @@ def end_with_its_stream(reader: RequestReader) -> None:
 
 
 def put_in_one_step() -> None:
-    """A message becomes the text of a line at once.
+    """Turn a message into the text of a line in one step.
 
-    The SDK copies all that is in it up to three times before, which takes longer than to write it.
+    The SDK would first copy its content up to three times, which takes longer than writing it.
     """
 
     def stream_object(_writer: ResponseWriter, data: Mapping[str, Any] | BaseModel) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def put_in_one_step() -> None:
 
 
 def write_together(stdout: TextIO) -> None:
-    """Lines for Dify that are written without a wait between them leave together.
+    """Send lines for Dify together if they are written without a wait between them.
 
     The SDK makes two system calls for each line, and a short run, which writes 20 lines, spent a quarter of its time on
     them.

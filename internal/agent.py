@@ -42,13 +42,13 @@ from internal.transcript.transcript import Window, estimate_tokens
 from prompt import template, user_texts
 
 _SKILLS_SHARE = 0.25
-"""Of the window, for skills that earlier runs have read (docs/skills.md); the model can read the others again."""
+"""Share of the window for skills that earlier runs have read (docs/skills.md); the model can read the others again."""
 
 type Strategy[P: StrategyParams] = Callable[[Run[P]], Generator[Event, None, Result]]
 
 
 def function_calling(run: Run[StrategyParams]) -> Generator[Event, None, Result]:
-    """One transcript, one loop."""
+    """Run the strategy with one transcript and one loop."""
     loop = run.first_loop(run.answering(run.toolbox))
     answer_review = AnswerReview(run)
     ending = yield from kept_alive(run, answer_review.answer(loop))
@@ -60,7 +60,7 @@ class Blueprint[P: StrategyParams]:
     """What a strategy class gives to ``run_agent``."""
 
     name: str
-    """The strategy's: only the same strategy continues with calls that wait."""
+    """The name of the strategy. Only the same strategy continues its waiting calls."""
     policy: PolicyTexts
     params_type: type[P]
     execute: Strategy[P]

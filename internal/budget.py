@@ -13,7 +13,7 @@ from internal.json_values import MAX_EXACT_INTEGER
 from prompt import template
 
 _LATEST = {"prompt_unit_price", "prompt_price_unit", "completion_unit_price", "completion_price_unit", "currency"}
-"""Of these the latest known value counts; all others are added up."""
+"""Fields of which the latest known value counts. All others are added up."""
 
 
 _CURRENCY = re.compile("[A-Za-z]{3,5}")
@@ -76,7 +76,7 @@ def _price(value: Decimal) -> Decimal:
 
 
 NOTE_SHARE = 0.8
-"""Of a limit; from then on little is left."""
+"""Share of a limit after which the model is told that little is left."""
 
 
 MAX_RUN_BYTES = 20 * 1024 * 1024
@@ -90,9 +90,9 @@ class Budget:
     """What a run, with all its loops and subtasks, has used of its limits; a limit of 0 is none."""
 
     maximum_tokens: int = 0
-    """Of prompts and completions, over all tries of all model calls."""
+    """Maximum tokens of prompts and completions, over all tries of all model calls."""
     maximum_calls: int = 0
-    """That are sent to the host."""
+    """Maximum tool calls that are sent to the host."""
     tokens: int = field(default=0, init=False)
     calls: int = field(default=0, init=False)
     lookup_turns_left: int = field(default=MAX_LOOKUP_TURNS, init=False)
@@ -106,7 +106,7 @@ class Budget:
         self._has_estimates = self._has_estimates or is_estimate
 
     def keep(self, size: int) -> None:
-        """Count so many bytes more."""
+        """Add these bytes to the memory that the run keeps."""
         self.size += size
 
     @property

@@ -76,23 +76,23 @@ _ID_LENGTH = 9
 
 
 def portable_id(written: str, occurrence: int = 0) -> str:
-    """An id that every provider takes, always the same for the same text and occurrence."""
+    """An id that every provider accepts. It depends only on the text and the occurrence."""
     return sha256(f"{occurrence}.{written}".encode(errors="replace")).hexdigest()[:_ID_LENGTH]
 
 
 def canonical_json(value: object) -> str:
-    """The same text for equal JSON values, in whatever order their keys are; 1 and 1.0 differ."""
+    """A JSON text that is equal for equal values, whatever the order of their keys. 1 and 1.0 differ."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What an argument has in place of one or more results that it refers to."""
+    """An argument that refers to one or more earlier results."""
 
     written: Any
     """The argument as the model wrote it, which the log, the variables and later prompts have: it is short."""
     shown: Any
-    """With head and tail of each result, for the question whether the call may run."""
+    """The argument with the beginning and the end of each result, for the question for approval."""
     results: tuple[tuple[str, str, int], ...]
     """Each reference, the tool whose result it is, and its length in characters."""
 
@@ -110,7 +110,7 @@ class ValidCall:
     arguments: Mapping[str, Any]
     """Checked, and converted to the types that the tool asks for."""
     references: Mapping[str, Reference] = field(default_factory=dict)
-    """Of the arguments in which results took the place of references to them."""
+    """The references of the arguments in which results replaced them."""
 
     @property
     def as_written(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class RejectedCall:
     call: ToolCall
     text: str
     tool: Tool | None = None
-    """None when no tool has this name, or when the call was not looked at."""
+    """The tool; None if no tool has this name, or if the call was not examined."""
     ends_tool_phase: bool = False
     """The model was told of the repetition already: the answer is due."""
     by_user: bool = False
@@ -150,12 +150,12 @@ class WaitingCall:
 
     valid: ValidCall
     id: str
-    """The one under which the user answers it."""
+    """The id with which the user answers it."""
     files: Mapping[str, File] = field(default_factory=dict)
-    """Those that its arguments name."""
+    """The files that its arguments name."""
     subtask: str | None = None
     is_asked: bool = True
-    """False for a call that would bring the answer, and waits only because others of its turn do."""
+    """False for a call of an answer tool that waits only because others of its turn do."""
 
     @property
     def call(self) -> ToolCall:
@@ -204,7 +204,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """How a tool call ended, and what each reader gets of it: the model, the user, the log, later calls, later runs."""
+    """How a tool call ended, with a text for each reader: the model, the user, the log, later calls, later runs."""
 
     judged: JudgedCall
     status: CallStatus
@@ -228,7 +228,7 @@ class ToolOutcome:
     prompt_text: str = ""
     """What the prompts of this run show, within the limit: source numbers, and how to read on where it was cut."""
     record_text: str = ""
-    """The same for later runs and other conversations, which cannot read on."""
+    """The text for later runs and other conversations, which cannot read more of the result."""
 
     @property
     def call(self) -> ToolCall:
@@ -246,12 +246,12 @@ class ToolOutcome:
 
     @property
     def picture_digests(self) -> tuple[str, ...]:
-        """Of each picture that the model sees: with other pictures it is another result."""
+        """Digests of the pictures that the model sees. With other pictures it is a different result."""
         return tuple(picture.digest for picture in self.pictures if picture.part)
 
     @property
     def lasting_size(self) -> int:
-        """About the bytes of memory that are kept of it to the end of the run: its text in two forms, its sources."""
+        """Approximate bytes of memory that it takes until the run ends: its text in two forms, and its sources."""
         texts = (text for source in self.sources for text in (source.content, *map(str, source.resource.values())))
         return 2 * getsizeof(self.tool_response) + sum(map(len, texts))
 

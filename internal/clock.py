@@ -30,7 +30,7 @@ def let_others_through() -> None:
 def in_turns[T](items: Iterable[T]) -> Iterator[T]:
     """Pass items on; whenever making or handling them has taken a turn's time, others run first.
 
-    Time in which the process waited does not count: the others had it already.
+    Time in which the process waited does not count, because the others could run.
     """
     began = perf_counter()
     others_ran = _others_ran()
@@ -43,7 +43,7 @@ def in_turns[T](items: Iterable[T]) -> Iterator[T]:
 
 
 def _end_of_turn(others_ran: float) -> tuple[float, float]:
-    """Let the others run if they have not since then; the present moment, and when they last ran."""
+    """Let the others run unless they already have; return the current time, and when they last ran."""
     if _others_ran() == others_ran:
         give_way()
     return perf_counter(), _others_ran()
@@ -55,7 +55,7 @@ def _others_ran() -> float:
 
 
 TOOL_PHASE_SHARE = 0.9
-"""Of the run's time; the rest is for the closing answer."""
+"""Share of the run's time for the tool phase. The rest is for the closing answer."""
 
 
 @dataclass(frozen=True)

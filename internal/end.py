@@ -1,4 +1,4 @@
-"""The end of a run: its last words, its summary, and the state that a later run continues."""
+"""The end of a run: its last text, its summary, and the state that a later run continues."""
 
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -43,9 +43,9 @@ class Result:
     steps: Sequence[Step]
     """The conversation without this run's answer; it ends in the question, or in a round."""
     rounds_before: int = 0
-    """Of earlier runs in which this plan was begun."""
+    """Number of rounds in the earlier runs of this plan."""
     plan: PlanRecord | None = None
-    """Where calls wait in subtasks."""
+    """The plan, if calls wait in its subtasks."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     decisions: Mapping[str, Any] = field(default_factory=dict)
     """What the strategy adds to ``decision_summary``."""
@@ -106,7 +106,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
 
 
 def _pending[P: StrategyParams](run: Run[P], result: Result) -> Sequence[WaitingCall]:
-    """The calls that wait for approval, without those of a subtask that was given up."""
+    """The calls that wait for approval, without those of an abandoned subtask."""
     pending = run.approvals.pending
     if not pending:
         return pending
@@ -124,7 +124,7 @@ def _said_of_the_cut(answer: str, sentence: str) -> ShownBatch:
 
 
 def _notes_on_calls[P: StrategyParams](run: Run[P], ending: Finish) -> Iterator[LogNote]:
-    """What to set where the model's calls do not come as calls."""
+    """Notes on the settings to change if the model's calls do not arrive as calls."""
     if ending.reason is StopReason.EMPTY and run.toolbox.tools and not run.models.calls_in_text:
         yield LogNote(_NO_TOOLS_PASSED_ON)
     if run.models.models.writes_calls:
@@ -155,9 +155,9 @@ def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State
 
 
 def _unsaid[P: StrategyParams](run: Run[P], ending: Finish, pending: Sequence[WaitingCall], question: str) -> str:
-    """What the user has yet to read: of the answer, why there is none, or the question; "" where all was shown.
+    """What the user has not read yet: the rest of the answer, why there is none, or the question; "" if nothing.
 
-    What the model said beside the calls that wait stands behind the question, which nothing can hide from there.
+    The model's text beside waiting calls follows the question, because there it cannot hide the question.
     """
     language = language_of(run.dialogue.words)
     if ending.reason is StopReason.APPROVAL_REQUIRED:

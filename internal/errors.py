@@ -102,7 +102,7 @@ class ModelCallFailed(AgentError):  # noqa: N818 - as above
         return cls(f"{sentence}.{advice}", failure.kind, f"{failure.kind}: {failure.reason}{advice}")
 
     def then(self, later: "ModelCallFailed") -> "ModelCallFailed":
-        """This failure and a later one, of another model; what can be done goes by the later one."""
+        """This failure combined with a later one of another model. The remedy is that of the later one."""
         return ModelCallFailed(f"{self} {later}", later.kind, f"{self.detail}; {later.detail}")
 
 

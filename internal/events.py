@@ -21,13 +21,13 @@ from internal.sources import Source
 MAX_FILE_BYTES = 15 * 1024 * 1024
 """Bytes; the daemon refuses a larger blob: docs/host-facts.md, "Size limits"."""
 MAX_ADDRESS_LENGTH = 2_048
-"""Characters that Dify's table of tools' files has room for: docs/host-facts.md, "Size limits"."""
+"""Maximum characters of an address in Dify's table of tool files: docs/host-facts.md, "Size limits"."""
 MAX_NAME_LENGTH = 200
 
 
 @dataclass(frozen=True)
 class HostedFile:
-    """A file that Dify has already: it finds it by the address, or by the meta."""
+    """A file that Dify already stores. Dify finds it by its address or its meta."""
 
     address: str
     meta: Mapping[str, Any]
@@ -52,7 +52,7 @@ class LogNote:
     parent: str | None = None
     """The key of the row that it is about; None for the run, in whose last row it is then."""
     is_row: bool = False
-    """Whether a note for the run has a row of its own, since somebody has to act."""
+    """Whether a note for the run has its own row, because a person should act on it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class SpanStarted:
     about: str = ""
     """What it works on, in the words of the user or the model: its label, where the log shows contents."""
     number: int = 0
-    """Before what it works on; 0 for none."""
+    """The number before ``about``; 0 for none."""
     is_round: bool = False
     """A round is one turn of the model in a loop, with the tool calls that it makes; a closing answer is none."""
 
@@ -84,7 +84,7 @@ class ModelStarted:
     key: str
     model: str
     request_id: str
-    """Under which it is sent; each further try comes with the same key."""
+    """The id of the request. Each further try has the same key."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ type Shown = AnswerText | AnswerBreak | ThoughtText
 
 @dataclass(frozen=True)
 class ShownBatch:
-    """What is there to be seen at once; it is written as one text."""
+    """Events that are shown together. They are written as one text."""
 
     parts: tuple[Shown, ...]
 
@@ -143,7 +143,7 @@ class ToolStarted:
     key: str
     call: JudgedCall
     request_id: str | None = None
-    """None where no tool has to run."""
+    """The id of the request to the host; None if no tool needs to run."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class CallsAnswered:
     """All calls of a turn have their results, in the model's order."""
 
     round: int
-    """Of the turn that made the calls; 0 for an earlier run."""
+    """The round of the turn that made the calls; 0 for an earlier run."""
     calls: tuple[ToolOutcome, ...]
     subtask: str = ""
     """The subtask that made the calls; "" outside of a plan."""
@@ -179,7 +179,7 @@ class Thought:
 
 @dataclass
 class RunTotals:
-    """What a run has cost and done so far, read from its events, so that a loop that is given up still counts."""
+    """What a run has cost and done so far, read from its events, so that an abandoned loop still counts."""
 
     keeps_thoughts: bool = False
     usage: Usage = field(default_factory=Usage.of)
@@ -189,7 +189,7 @@ class RunTotals:
     """Files that the user has got."""
     thoughts: list[Thought] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict, init=False)
-    """What the rows at the top work on, by their keys: the names of subtasks."""
+    """The names of subtasks, by the keys of their top-level rows."""
 
     def watch(self, events: "Iterable[Event]") -> "Generator[Event, None, None]":
         for event in events:
@@ -210,7 +210,7 @@ class RunTotals:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What is left when a run is over, for the variables, ``decision_summary`` and the last log."""
+    """The results of a finished run for the variables, ``decision_summary`` and the last log."""
 
     stop_reason: StopReason
     rounds: int
@@ -218,18 +218,18 @@ class RunSummary:
     totals: RunTotals
     sources: tuple[tuple[int, Source], ...] = ()
     earlier_sources: tuple[tuple[int, Source], ...] = ()
-    """Of earlier runs, without their content."""
+    """The sources of earlier runs, without their content."""
     structured_output: StructuredOutput | None = None
-    """None without an answer schema."""
+    """The answer as an object; None without an answer schema."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     extra_outputs: frozenset[ExtraOutput] = frozenset()
     decisions: Mapping[str, Any] = field(default_factory=dict)
     tool_answers: Sequence[ToolOutcome] = ()
     """The outcomes of answer tools, if they are the answer."""
     state: State | None = None
-    """None where the run does not put it out."""
+    """The state; None if the run does not output it."""
     sources_heading: str = ""
-    """Above the list of cited sources at the end of the answer; "" where there is to be no list."""
+    """The heading of the list of cited sources at the end of the answer; "" for no list."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ def in_row[T](
     clock: Clock,
     shown: Callable[[T], Mapping[str, Any]] = lambda _: {},
 ) -> Generator[Event, None, T]:
-    """Do the work as a row of the log, which shows this of its result; an error of the run ends the row in error."""
+    """Do the work as a row of the log; ``shown`` picks the data from the result. An error ends the row in error."""
     started = clock.now()
     yield row
     try:

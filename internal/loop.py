@@ -23,17 +23,17 @@ from internal.transcript.steps import AgentNote, AssistantText
 from prompt import template, user_texts
 
 _MAX_NAMES = 3
-"""Of tools, in the line that says which were used."""
+"""Maximum number of tools in the line that says which were used."""
 
 
 @dataclass(frozen=True)
 class LoopPart:
-    """What a loop has of a run: of its time, its log and its screen."""
+    """The part of a run that a loop gets: its time, its log and its screen."""
 
     tool_share: float = TOOL_PHASE_SHARE
-    """Of the run's time, from its beginning; then the tool phase ends."""
+    """Share of the run's time after which the tool phase ends."""
     end_share: float = 1
-    """Then the closing answer ends."""
+    """Share of the run's time after which the closing answer ends."""
     maximum_iterations: int | None = None
     """Rounds in which tools may run, 0 for a closing answer alone; None for as many as the node allows."""
     is_seen: bool = True
@@ -43,7 +43,7 @@ class LoopPart:
     parent: str | None = None
     """The key of the log row above its rounds."""
     asked: int = 0
-    """Rounds of earlier loops of the same subtask, or of the same answer."""
+    """Number of rounds in earlier loops of the same subtask or the same answer."""
 
 
 # The next steps of a loop.
@@ -67,7 +67,7 @@ class Finish:
 
     reason: StopReason
     text: str = ""
-    """The visible text of the last turn, where calls wait what the user has not seen of it; "" when there is none."""
+    """The visible text of the last turn, or if calls wait, the part that the user has not seen; "" if there is none."""
     submitted: Mapping[str, Any] | None = None
     """The answer in the requested schema."""
     cut: StopReason | None = None
@@ -88,17 +88,17 @@ MIN_CLOSING_SECONDS = 5
 class Answer:
     """What counts as the answer: the text of the first turn without calls, or a valid call of ``submit_answer``.
 
-    Errors in such a call go back to the model, and text is answered with one reminder. In either case, what the node's
-    answer tools bring is an answer too.
+    Errors in such a call go back to the model, and text is answered with one reminder. In both cases, the results of
+    the node's answer tools are an answer too.
     """
 
     submit: Tool | None
-    """Takes the answer; None where it is text."""
+    """The tool that takes the answer; None if the answer is text."""
     is_of_subtask: bool = False
     has_been_told: bool = False
     """Whether the model was told that calls written as text do not run; then another one ends the loop."""
     submissions: int = field(default=0, init=False)
-    """Rounds in which the answer was handed over, validly or not; they are not rounds of tools."""
+    """Number of rounds in which an answer was submitted, validly or not. They are not tool rounds."""
     _has_been_reminded: bool = field(default=False, init=False)
 
     @property
@@ -130,7 +130,7 @@ class Answer:
         return Finish(reason, turn.text, cut=turn.cut)
 
     def after_calls(self, turn: ModelTurn, judged: Sequence[JudgedCall], closing: StopReason | None) -> Finish | None:
-        """The end, if the calls of a turn bring it."""
+        """The end, if the calls of a turn contain the answer."""
         submitted = [call for call in judged if hands_over(call)]
         self.submissions += bool(submitted)
         for call in submitted:
@@ -232,7 +232,7 @@ class AgentLoop:
     def revise(self, note: str, *, is_draft: bool) -> Generator[Event, None, Finish]:
         """Have the answer written again within what is left of the limits; the note tells the model why.
 
-        Calls that handed over the answer before were not calls of tools, so they cost no rounds.
+        Earlier calls that submitted the answer were not tool calls, so they do not count as rounds.
         """
         self.maximum_iterations += self.answer.submissions
         self.answer = replace(self.answer)  # its counts begin again; what the model was told stays

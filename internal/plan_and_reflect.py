@@ -1,6 +1,6 @@
-"""The strategy with a plan: subtasks side by side, a judgement on each, and one answer from what they found.
+"""The strategy with a plan: parallel subtasks, a judgement on each, and one answer from their findings.
 
-examples/helpdesk/how-the-agent-works.md shows it as a picture, and runs each step alone.
+examples/helpdesk/how-the-agent-works.md shows the strategy as a picture, and runs each step on its own.
 """
 
 import math
@@ -54,13 +54,14 @@ from internal.transcript.transcript import Transcript, estimate_tokens, without_
 from prompt import template, user_texts
 
 PLAN_SHARE = 0.4
-"""Of the run's time; without a plan by then, the question is the only subtask."""
+"""Share of the run's time for the plan. If there is no plan by then, the question is the only subtask."""
 TOOLS_SHARE = 0.7
-"""Until then subtasks may call tools."""
+"""Share of the run's time after which subtasks may not call tools any more."""
 SUBTASKS_SHARE = 0.85
-"""Until then they must have an answer; the rest of the time is for the final answer."""
+"""Share of the run's time after which subtasks must have an answer. The rest is for the final answer."""
 _KEPT_SHARES = (0.95, 0.5, 0.25)
-"""Of the size that findings may have; the next share is tried when the provider says that the prompt is too long."""
+"""Shares of the maximum size of the findings. The next one is tried when the provider says that the prompt is too
+long."""
 _LIMITS = (
     StopReason.UNPARSED_CALL,
     StopReason.TOKEN_LIMIT,
@@ -68,11 +69,11 @@ _LIMITS = (
     StopReason.SIZE_LIMIT,
     StopReason.TIME_LIMIT,
 )
-"""What may end subtasks too early; the first of them is the run's stop reason."""
+"""Reasons that may end subtasks too early. The first one in this list that did is the run's stop reason."""
 
 
 class PlanAndReflectParams(StrategyParams):
-    """The common parameters, and how far a plan may go."""
+    """The common parameters, and the limits of a plan."""
 
     maximum_subtasks: Annotated[int, Limits(1, MAX_SUBTASKS)] = 4
     maximum_attempts: Annotated[int, Limits(1, 5)] = 3
@@ -82,7 +83,7 @@ type PlanRun = Run[PlanAndReflectParams]
 
 
 def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
-    """Run the strategy; a plan in which calls waited continues where it was."""
+    """Run the strategy. A plan in which calls waited is resumed."""
     if run.dialogue.open and run.dialogue.open.plan:
         subtasks: Sequence[SubtaskRecord] = run.dialogue.open.plan.subtasks
     else:
@@ -164,11 +165,11 @@ class SubtaskOutcome:
     """How one subtask ended."""
 
     record: SubtaskRecord
-    """What a later run needs of it, which continues it if calls wait."""
+    """The record for a later run, which continues the subtask if calls wait."""
     limit: StopReason | None = None
-    """What ended its work too early; None if nothing did."""
+    """The limit that ended the subtask too early; None if it ended normally."""
     unread: tuple[str, ...] = ()
-    """Tool results that its model did not put into words before it had to stop."""
+    """Tool results that the model did not use in an answer before it had to stop."""
 
     @property
     def shown(self) -> dict[str, object]:
@@ -180,7 +181,7 @@ class SubtaskOutcome:
 
     @property
     def finding(self) -> FindingRecord:
-        """What the final answer is written from, and what later runs have of it: unread results included, cut short."""
+        """The finding for the final answer and for later runs, with unread results in shortened form."""
         unread = ""
         if self.unread:
             unread = f"\n\n{unread_results(self.unread)}"
@@ -191,7 +192,7 @@ class SubtaskOutcome:
 def _work_side_by_side(
     run: PlanRun, workers: Sequence["SubtaskWorker"]
 ) -> Generator[Event, None, list[SubtaskOutcome]]:
-    """Work on all subtasks at once; one that does not end in time has an outcome that says so."""
+    """Work on all subtasks in parallel. The outcome of one that does not end in time says so."""
     started = run.clock.now()
     for worker in workers:
         yield SpanStarted(worker.key, f"SUBTASK {worker.number}", about=worker.name, number=worker.number)
@@ -212,7 +213,7 @@ def _work_side_by_side(
 
 
 def _work(worker: "SubtaskWorker", post: Post) -> SubtaskOutcome:
-    """One subtask in its own greenlet; a failure ends only this subtask."""
+    """Work on one subtask in its own greenlet. A failure ends only this subtask."""
     clock = worker.run.clock
     error = None
     started = clock.now()
@@ -221,7 +222,7 @@ def _work(worker: "SubtaskWorker", post: Post) -> SubtaskOutcome:
     except AgentError as failure:
         outcome = worker.broken_off(template.SUBTASK_FAILED)
         error = failure.detail
-    except Exception as defect:  # noqa: BLE001 - a defect of ours costs this subtask, not the others
+    except Exception as defect:  # noqa: BLE001 - a defect of ours ends only this subtask
         log_defect(defect)
         outcome = worker.broken_off(template.SUBTASK_FAILED)
         error = OurWords(f"a defect: {type(defect).__name__}")
@@ -230,14 +231,14 @@ def _work(worker: "SubtaskWorker", post: Post) -> SubtaskOutcome:
 
 
 class SubtaskWorker:
-    """Attempts one subtask, each time in a loop of its own, until a judgement says that it is completed.
+    """Attempts one subtask until a judgement says that it is completed. Each attempt has its own loop.
 
-    All attempts share a transcript and its guard. Before the next one, the tool results of the last become one-line
-    notes.
+    All attempts share a transcript and its repeat guard. Before each new attempt, the tool results of the last attempt
+    become one-line notes.
     """
 
     def __init__(self, run: PlanRun, plan: Sequence[SubtaskRecord], number: int) -> None:
-        """Open its conversation with the request, or as an earlier run left it; ``number`` is its place, from 1."""
+        """Open its conversation with the request, or resume it; ``number`` is its position, from 1."""
         self.run = run
         self.plan = plan
         self.number = number
@@ -268,18 +269,19 @@ class SubtaskWorker:
         of_attempt = takewhile(lambda entry: not isinstance(entry, AnswerRecord), reversed(done))
         left_open = sum(1 + len(entry.calls) if isinstance(entry, RoundRecord) else 1 for entry in of_attempt)
         self._opened = self._transcript.length - left_open
-        """Messages before the attempt that the conversation began with, of which an earlier run may have left some."""
+        """Number of messages before the first attempt in this run. An earlier run may have left some messages of that
+        attempt."""
 
     @property
     def details(self) -> Mapping[str, object]:
-        """How its attempts were judged, if the node asks for thoughts."""
+        """The judgements of its attempts, if the node asks for thoughts."""
         if ExtraOutput.THOUGHTS in self.run.params.extra_outputs:
             return {"reflections": self._reflections}
         return {}
 
     @property
     def _rounds(self) -> int:
-        """Begun in this run."""
+        """Number of rounds that began in this run."""
         return max((loop.asked for loop in self._loops), default=0)
 
     @property
@@ -287,7 +289,7 @@ class SubtaskWorker:
         return "\n".join(f"{number}. {escaped(each.name)}" for number, each in enumerate(self.plan, start=1))
 
     def work(self) -> Generator[Event, None, SubtaskOutcome]:
-        """Attempt until completed, out of attempts, time or advice, while no call waits and the budget lasts."""
+        """Repeat attempts until one is accepted, a call waits, or attempts, time, budget or new advice run out."""
         if self._begun.answer and not self._begun.entries:
             return SubtaskOutcome(self._begun)
         outcome: SubtaskOutcome | None = None
@@ -308,7 +310,7 @@ class SubtaskWorker:
     def _attempt(
         self, key: str, since: int, waiting: RoundRecord | None
     ) -> Generator[Event, None, SubtaskOutcome | None]:
-        """The same rounds as in every strategy, unseen by the user, and a judgement; None if another should follow."""
+        """Run one loop that the user does not see, and judge its answer; None if another attempt should follow."""
         ending = yield from self.loop(key, waiting).run()
         if ending.reason is StopReason.APPROVAL_REQUIRED:
             return SubtaskOutcome(self.left_open())
@@ -357,7 +359,7 @@ class SubtaskWorker:
         return self._record("", entries=records_of(self._transcript.own_steps))
 
     def advise(self, answer: str, advice: str) -> None:
-        """Prepare another attempt: earlier results become notes, and the model reads the advice."""
+        """Prepare another attempt: turn earlier results into notes, and give the model the advice."""
         self._advised = (*self._advised, advice)
         self._transcript.shorten(without_first_picture)
         self._transcript.shorten(without_finding)
@@ -365,11 +367,11 @@ class SubtaskWorker:
         self._transcript.append(Advice(answer, policy.replace("{advice}", escaped(advice)).strip()))
 
     def results(self) -> list[str]:
-        """What the tools brought since the attempt that the conversation began with."""
+        """The tool results since the beginning of the first attempt."""
         return self._transcript.results_since(self._opened)
 
     def judge(self, answer: str, results: Sequence[str], key: str) -> Generator[Event, None, Reply]:
-        """Have the model judge the answer by the tool results; without a judgement it is not completed."""
+        """Have the model judge the answer by the tool results. Without a judgement the subtask is not completed."""
         request = template.REFLECTION_REQUEST.format(
             plan=self._numbered_plan,
             results="\n\n".join(escaped(quoted_result(result)) for result in results) or template.NO_RESULTS,
@@ -386,7 +388,7 @@ class SubtaskWorker:
         return (yield from judge(asking, row, self.run.clock, otherwise, shown))
 
     def _keep(self, ending: Finish) -> None:
-        """Remember the answer in place of the one before; one that a limit cut short is added to it."""
+        """Remember the answer in place of the previous one. An answer that a limit cut short is appended to it."""
         before = ""
         if self._nearest and ending.reason in _LIMITS:
             before = f"{self._nearest}\n\n"
@@ -394,7 +396,7 @@ class SubtaskWorker:
             self._nearest = f"{before}{ending.text}"
 
     def broken_off(self, sentence: str, limit: StopReason | None = None) -> SubtaskOutcome:
-        """The outcome when the model failed or time ran out; what the tools brought is not lost."""
+        """The outcome when the model failed or time ran out. It keeps the tool results."""
         return self._incomplete(sentence, limit, self.results())
 
     def _incomplete(self, sentence: str, limit: StopReason | None, results: Sequence[str] = ()) -> SubtaskOutcome:
@@ -413,14 +415,14 @@ class SubtaskWorker:
 
 
 def _gist(advice: str) -> str:
-    """Two pieces of advice with the same gist are the same."""
+    """The advice in a form that is equal for two equivalent pieces of advice."""
     return " ".join(advice.casefold().split()).rstrip(".!。！")
 
 
 def answer_from_findings(
     run: PlanRun, outcomes: Sequence[SubtaskOutcome], answer_review: AnswerReview
 ) -> Generator[Event, None, Finish]:
-    """Ask for the answer with as much of the findings as fits, and with less if the provider says that it is too much.
+    """Ask for the answer with as much of the findings as fits, and with less if the provider refuses the prompt.
 
     If no answer comes in time, the findings themselves are the answer. Raises ``AgentError`` if the model call failed.
     """
@@ -461,7 +463,7 @@ def answer_from_findings(
 
 
 def _request(run: PlanRun, findings: Sequence[FindingRecord], answers: Sequence[str]) -> Transcript:
-    """The request for the answer, with these answers of the findings."""
+    """The request for the final answer, with these texts as the answers of the findings."""
     shown = [finding.model_copy(update={"answer": text}) for finding, text in zip(findings, answers, strict=True)]
     task = escaped(run.task.text)
     policy = run.policy.answer_policy

@@ -23,7 +23,7 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]{1,40})\}")
 
 @dataclass(frozen=True)
 class PolicyTexts:
-    """The text of each policy block, by default that of all strategies; a strategy may bring its own."""
+    """The text of each policy block. The defaults apply to all strategies, but a strategy may have its own texts."""
 
     persistence_policy: str = template.PERSISTENCE_POLICY
     context_gathering_policy: str = template.CONTEXT_GATHERING_POLICY
@@ -31,7 +31,7 @@ class PolicyTexts:
     uncertainty_policy: str = template.UNCERTAINTY_POLICY
     tool_preamble_policy: str = template.TOOL_PREAMBLE_POLICY
     plan_policy: str = ""
-    """Ends the request for a plan; blank, like the next four, where a strategy makes none."""
+    """The end of the request for a plan. It is blank, like the next four, if a strategy makes no plan."""
     subtask_policy: str = ""
     reflection_policy: str = ""
     retry_policy: str = ""
@@ -66,7 +66,7 @@ def read_policy(
 
 
 def _with_placeholders(name: str, given: str, note: Note) -> str:
-    """The text, in which the advice has a place; the log tells of a placeholder that means nothing here."""
+    """The text with a placeholder for the advice. Placeholders without a meaning here are noted in the log."""
     filled = _PLACEHOLDERS.get(name)
     for unknown in dict.fromkeys(_PLACEHOLDER.findall(given)):
         if unknown != filled:

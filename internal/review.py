@@ -1,4 +1,4 @@
-"""Judgements by the model: a draft against the node's criteria, and whatever else it has to answer by a call."""
+"""Judgements by the model: on a draft by the node's criteria, and all other answers that must be a call."""
 
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
@@ -24,9 +24,9 @@ from internal.transcript.transcript import Transcript, estimate_tokens
 from prompt import template
 
 MAX_REVISIONS = 2
-"""How often an answer is written again; the last one is not judged (docs/second-look.md)."""
+"""How often an answer is rewritten. The last version is not judged (docs/second-look.md)."""
 _JUDGED_TOKENS = 50_000
-"""Of all results that the judge reads, or less if the window is smaller."""
+"""Maximum tokens of all results that the judge reads. A smaller window means fewer."""
 _UNSEEN = DisplayRule(show_thoughts=False, step=1, last_step=2, text_is_answer=False, is_seen=False)
 
 
@@ -89,7 +89,7 @@ def judge(
 
 
 class AnswerReview:
-    """The judgements of a run's answer, over all loops that may bring it; without criteria the loops only run."""
+    """The judgements of a run's answer, over all loops that may produce it. Without criteria the loops only run."""
 
     def __init__(self, run: Run[StrategyParams], *, is_due: bool = True) -> None:
         """After a limit nothing is judged: then it is not due."""

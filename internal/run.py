@@ -32,7 +32,7 @@ class Dialogue:
 
     strategy: str
     state: State | None
-    """Of an earlier run; it takes the place of the node's memory."""
+    """The state of an earlier run. It replaces the node's memory."""
     resumption: Resumption | None
     """The user's answer to calls that an earlier run of this strategy left waiting; None if none wait."""
     earlier: tuple[EarlierStep, ...]
@@ -43,7 +43,7 @@ class Dialogue:
     A short answer does not change the language of the conversation; the answer to calls never does.
     """
     notes: tuple[Sentence, ...]
-    """What of the approval means nothing, and why calls that waited count as not approved."""
+    """Notes on unusable parts of the approval, and on waiting calls that count as not approved."""
 
     @classmethod
     def of(cls, params: StrategyParams, toolbox: Toolbox, strategy: str, state: State | None) -> "Dialogue":
@@ -127,14 +127,14 @@ class Run[P: StrategyParams]:
     """Takes the answer, where the node sets ``answer_schema``."""
     clock: Clock
     started: float
-    """On the clock, before anything else was done."""
+    """The time on the clock at which the run began."""
     dialogue: Dialogue
     policy: PolicyTexts
     instruction: str
     said: UserRecord
     """What the user says in this turn."""
     task: UserRecord
-    """What the answer is for: the same, or the question of the run that is continued, with what the user added."""
+    """What the agent must answer: ``said``, or the question of the continued run with what the user added."""
     files: tuple[PromptMessageContentUnionTypes, ...]
     """This turn's files as parts of the user's message; none where the user says no more than yes."""
     models: ModelCaller

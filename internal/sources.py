@@ -26,7 +26,7 @@ RESOURCE_FIELDS: Mapping[str, type] = {
     "score": float,
     "doc_metadata": dict,
 }
-"""Fields of the SDK's RetrieverResource, but for ``position``, which is the source's number."""
+"""Fields of the SDK's RetrieverResource, except for ``position``, which is the source's number."""
 _RENAMED = {
     "segment_hit_count": "hit_count",
     "segment_word_count": "word_count",
@@ -78,7 +78,7 @@ class Source(NamedTuple):
     link: str = ""
 
     def shortened(self, length: int) -> "Source":
-        """The same source, no text of it longer than this."""
+        """A copy in which no text is longer than this."""
         resource = {name: value[:length] if isinstance(value, str) else value for name, value in self.resource.items()}
         return self._replace(content=self.content[:length], resource=resource)
 
@@ -283,7 +283,7 @@ def _link(values: Mapping[str, Any]) -> str:
 
 
 def _whole(item: Mapping[str, Any], told: set[str]) -> str:
-    """The text of an object that has no ``content``, and its other fields as JSON, but for those ``told`` already."""
+    """The text of an object without ``content``, and its other fields as JSON, except for those in ``told``."""
     texts = (name for name in _CONTENT_NAMES if isinstance(item.get(name), str) and item[name].strip())
     text_name = next(texts, "")
     rest = {key: value for key, value in item.items() if key != text_name and key not in told}

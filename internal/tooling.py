@@ -18,10 +18,10 @@ MAX_ARGUMENTS_LENGTH = 1_000_000
 _MAX_QUOTE_LENGTH = 200
 _MANY = 1_000
 _LONG = 100_000
-"""Items, and characters, that take their time."""
+"""Number of items or characters from which on work takes noticeable time."""
 _HARMLESS = frozenset({int, bool, type(None)})
 _ADVICE = {("Extra data", "{"): tool_errors.ONE_CALL_IN_A_TURN}
-"""Advice by what Python's parser says and the character at which it says so."""
+"""Advice by the message of Python's parser and the character at which the error is."""
 
 
 class NoObjectError(ValueError):
@@ -34,7 +34,7 @@ class UnwritableError(ValueError):
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
         self.path: list[str] = []
-        """From the inside out."""
+        """The names and positions that lead to the value, from the inside out."""
 
     def __str__(self) -> str:
         where = "$" + "".join(reversed(self.path))
@@ -209,7 +209,7 @@ _WITH_ARTICLE = {"null": "null", "array": "an array", "object": "an object", "in
 
 
 def wrong_type_error(value: object, kinds: Sequence[str]) -> str:
-    """What is said about a value that is of none of these JSON types, at least one: "must be a number, got null".
+    """The error about a value that has none of these JSON types (at least one): "must be a number, got null".
 
     A text may be all that a model can send (docs/model-facts.md, "Names and schemas that APIs refuse").
     """

@@ -1,1 +1,1 @@
-"""The tool calls of one turn: each is judged before any runs, valid ones run side by side, and results are read."""
+"""The tool calls of one turn: all are judged before any runs, valid calls run in parallel, and results are read."""

@@ -38,10 +38,10 @@ class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model re
 
 
 def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments to send, by the tool's own names, checked and fitted by type.
+    """The arguments to send, by the tool's own names, checked and converted to the right types.
 
-    They may come under these names, or under those that the model was told. ``ArgumentsInvalid`` names everything that
-    does not fit, by the names that the model was told.
+    The model may use these names or the names that it sees. ``ArgumentsInvalid`` lists all errors under the names that
+    the model sees.
     """
     if tool.told_check is not None:
         return _validate_virtual(tool, tool.told_check, arguments)
@@ -71,7 +71,7 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
 
 
 def _own_named(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments under the tool's own names; ``ArgumentsInvalid`` if one has both of its names."""
+    """The arguments under the tool's own names; raises ``ArgumentsInvalid`` if one is given under both of its names."""
     twice = [name for name, own in tool.own_names.items() if name in arguments and own in arguments]
     if twice:
         problem = tool_errors.ARGUMENT_IS_THERE_TWICE.format(name=twice[0])
@@ -92,28 +92,28 @@ def _validate_virtual(tool: Tool, check: Check, arguments: Mapping[str, Any]) ->
 
 
 def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]]:
-    """The value as it is sent, and what is wrong with it."""
+    """The value to send, and the errors in it."""
     if parameter.plainly_takes(given):
         return given, []
     try:
         value, problems = fitted(parameter.check, given, parameter.name, takes_texts=True)
-    except Unchecked:  # the tool itself still checks what it is given
+    except Unchecked:  # the tool itself still checks its arguments
         return given, []
     if problems and parameter.is_secret:
-        # Half a secret, as in a quote that was cut, would not be recognised any more.
+        # A part of a secret, as in a shortened quotation, would not be recognised any more.
         problems = [tool_errors.HIDDEN_VALUE_DOES_NOT_FIT.format(name=parameter.name)]
     return value, problems
 
 
 def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) -> dict[str, Any]:
-    """What a call sends: valid arguments with file names exchanged for the files, and the developer's values on top."""
+    """The parameters to send: valid arguments with files for their names, overridden by the developer's values."""
 
     def as_sent(parameter: ToolParameter, value: object) -> object:
         if parameter.takes_files and isinstance(value, list):
             return [as_sent(parameter, item) for item in value]
         if parameter.takes_files:
             return toolbox.files[str(value)].model_dump(mode="json")
-        # As a number it would be rounded on its way; Dify casts the text of a number parameter back.
+        # A number would be rounded on its way to the tool; Dify converts the text of a number parameter back.
         if parameter.is_number and holds_large_integer(value):
             return str(value)
         return value
@@ -122,14 +122,14 @@ def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) 
 
 
 def rounded_arguments(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
-    """Names of the arguments within which the host rounds an integer."""
+    """Names of the arguments in which the host rounds an integer."""
     return [
         name for name, value in arguments.items() if not tool.parameters[name].is_number and holds_large_integer(value)
     ]
 
 
 def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:
-    """The tool that takes the answer; one that holds a known secret is refused like one that does not fit."""
+    """The tool that takes the answer, changed so that an answer with a known secret is refused as invalid."""
 
     def more(value: Any) -> Iterator[Problem]:  # noqa: ANN401 - JSON
         if secrets.holds(value):
@@ -142,24 +142,24 @@ def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:
 
 
 _CHANCES = 2
-"""Transient failures that count as one that would come again."""
+"""Number of transient failures of a call after which it is treated like a permanent failure."""
 
 
 class RepeatGuard:
-    """Stops endless loops of one identical call; remembers the calls of one transcript."""
+    """Stops endless loops of identical calls. It remembers the calls of one transcript."""
 
     def __init__(self) -> None:
         self._failures: Counter[Signature] = Counter()
         self._last: dict[Signature, tuple[str, tuple[str, ...]]] = {}
         self._repeating: set[Signature] = set()
-        """Calls whose last two results, of different rounds, were equal."""
+        """Calls whose last two results, from different rounds, were equal."""
         self._asked_again: set[Signature] = set()
         """Calls of this round that are answered with their last result."""
         self._told: set[Signature] = set()
-        """Those of earlier rounds."""
+        """Calls of earlier rounds that were answered in this way."""
 
     def judge(self, call: ValidCall) -> ValidCall | RejectedCall:
-        """The call itself if it may run; the text of a rejected one is what the model reads as its result."""
+        """Return the call itself if it may run, or else a rejected call with the text that the model reads."""
         this = call.signature
         if self._failures[this] >= _CHANCES:
             return RejectedCall(call.call, tool_errors.REPEATED_FAILURE, call.tool)
@@ -170,7 +170,7 @@ class RepeatGuard:
         return call
 
     def record_round(self, ended: Sequence[ToolOutcome]) -> None:
-        """Remember a round that is over. Of several equal calls in it every failure counts, and the last result."""
+        """Remember a finished round. For several equal calls, each failure counts, and only the last result."""
         self._told |= self._asked_again
         self._asked_again = set()
         known = [(call.judged.signature, call) for call in ended if isinstance(call.judged, ValidCall)]
@@ -197,7 +197,7 @@ def judge_calls(
 
 
 def without_tools(judged: Iterable[JudgedCall]) -> list[JudgedCall]:
-    """Refuse every call that does not hand over an answer, since no more tools will run."""
+    """Refuse every call that does not submit an answer, since no more tools will run."""
     return [
         each if hands_over(each) else RejectedCall(each.call, tool_errors.REFUSED_AT_THE_END, each.tool)
         for each in judged
@@ -205,12 +205,12 @@ def without_tools(judged: Iterable[JudgedCall]) -> list[JudgedCall]:
 
 
 def hands_over(call: JudgedCall) -> bool:
-    """Whether the call hands something over, validly or not, instead of running a tool."""
+    """Whether the call submits something to the agent, validly or not, instead of running a tool."""
     return call.tool is not None and not call.tool.runs and call.tool.lookup is None
 
 
 def _parsed(call: ToolCall, tool: Tool) -> ToolArgumentsParseResult:
-    """The arguments; null is none at all for a tool that runs without any."""
+    """Parse the arguments. For a tool that needs no arguments, null means that there are none."""
     is_null = call.arguments.strip() == "null"
     if is_null and tool.runs and not any(parameter.required for parameter in tool.parameters.values()):
         return ToolArgumentsParseResult(ok=True)
@@ -220,7 +220,7 @@ def _parsed(call: ToolCall, tool: Tool) -> ToolArgumentsParseResult:
 def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard, references: References | None) -> JudgedCall:
     tool = resolve_tool_instance(toolbox.tools, call.name)
     if tool is None:
-        # What can be looked up is of this run alone, and a later run may read this text.
+        # The results that can be read belong to this run only, but a later run may read this text.
         names = [name for name, each in toolbox.tools.items() if each.lookup is None]
         if FIND_TOOLS in toolbox.tools:
             return RejectedCall(
@@ -241,15 +241,15 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard, references: Ref
             let_others_through()
     except (ArgumentsInvalid, ReferenceInvalid) as invalid:
         return RejectedCall(call, str(invalid), tool)
-    return valid if hands_over(valid) else guard.judge(valid)  # the same answer may be handed over again
+    return valid if hands_over(valid) else guard.judge(valid)  # the same answer may be submitted again
 
 
 def _resolved(
     tool: Tool, written: Mapping[str, Any], references: References
 ) -> tuple[dict[str, Any], dict[str, Reference]]:
-    """The valid arguments with results in place of references, also in an object or array that came as its JSON text.
+    """The valid arguments with results in place of references, even in objects or arrays given as JSON text.
 
-    What a result says is never replaced.
+    References inside results are never replaced.
     """
     written = _own_named(tool, written)
     given, referring = references.resolved(written)
@@ -261,12 +261,12 @@ def _resolved(
     return (validate_arguments(tool, {**given, **found}) if also else valid), {**referring, **also}
 
 
-# Calls of tools that need an approval wait at the end of a run, and the next run has the user's answer to them.
+# Calls of tools that need an approval wait at the end of a run. The next run receives the user's answer to them.
 
 
 @dataclass
 class Approvals:
-    """What one run asks the user for; all its loops share it."""
+    """The approvals that one run asks the user for. All its loops share this object."""
 
     secrets: KnownSecrets
     asked: int = 0
@@ -277,7 +277,7 @@ class Approvals:
     _size: int = field(default=0, init=False)
 
     def hold(self, judged: Sequence[JudgedCall], toolbox: Toolbox, subtask: str | None = None) -> list[JudgedCall]:
-        """Put on hold what needs an approval. An answer in the same turn is not taken; a tool that brings one waits."""
+        """Hold the calls that need an approval. An answer in the same turn is refused; an answer tool also waits."""
 
         def held(call: JudgedCall) -> JudgedCall:
             if not (isinstance(call, ValidCall) and call.tool.needs_approval):
@@ -316,7 +316,7 @@ class Approvals:
         files = {name: toolbox.files[name] for name in tool.files_in(arguments)}
         waiting = WaitingCall(call, call_id(self.asked + 1, tool, arguments, files), files, subtask, is_asked)
         size = size_of_waiting(record_of(waiting))
-        if self._size + size > MAX_WAITING:  # a state must hold all of them whole
+        if self._size + size > MAX_WAITING:  # a state must be able to hold all of them in full
             return RejectedCall(call.call, template.TOO_LARGE_TO_WAIT.format(most=MAX_WAITING), tool)
         self._size += size
         self.asked += 1
@@ -332,16 +332,16 @@ def waits(judged: Sequence[JudgedCall]) -> bool:
 
 @dataclass(frozen=True)
 class Resumption:
-    """The user's answer to calls that wait, and what else the user said."""
+    """The user's answer to waiting calls, and anything else that the user said."""
 
     decision: Decision
     has_question: bool
-    """Whether the query becomes a message of the user's, behind the results."""
+    """Whether the query becomes a user message after the results."""
     _query: str
 
     @classmethod
     def of(cls, state: State, approval: str, query: str) -> "Resumption | None":
-        """None if nothing waits, or if the user has not answered."""
+        """Read the user's answer; None if no call waits, or if the user has not answered."""
         decision = None
         if state.waiting:
             decision = read_decision(approval)
@@ -349,7 +349,7 @@ class Resumption:
             return None
         said = query.strip()
         before = next((entry.text for entry in reversed(state.entries) if isinstance(entry, UserRecord)), "")
-        # The query may say the decision itself, or still be the question before it.
+        # The query may be the decision itself, or still be the previous question.
         is_decision = read_decision(said) == decision
         if is_decision:
             has_question = bool(decision.others.reason)
@@ -358,14 +358,14 @@ class Resumption:
         return cls(decision, has_question, said)
 
     def notes(self, waiting: Collection[str]) -> Iterator[Sentence]:
-        """The ids in the approval that no waiting call has."""
+        """A note for each id in the approval that does not belong to a waiting call."""
         for unknown in (each for each in self.decision.answers if each not in waiting):
             yield Quoting(f"approval: no call {unknown!r} waits")
 
     def judge(self, call: CallRecord, waiting: Iterable[CallRecord], toolbox: Toolbox, seconds: float) -> JudgedCall:
         """Judge one of the waiting calls as if the model had just made it.
 
-        A state cannot make a tool run that the node would not.
+        A state cannot make a tool run that the node would not run.
         """
         written = call_of(call, toolbox)
         tool = toolbox.find(call.provider, call.tool, call.setting)

@@ -1,4 +1,4 @@
-"""The messages of a tool, turned into text for the model, files for the user, and sources; and why a tool failed."""
+"""Turns the messages of a tool into text for the model, files for the user, and sources, or into an error."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ from internal.text.texts import MAX_KEPT_LENGTH, KeptText, cut_to_size, joined, 
 from prompt import template, tool_errors
 
 MAX_REASON_LENGTH = 500
-"""Characters (docs/tools.md)."""
+"""Maximum characters of the reason of a failure (docs/tools.md)."""
 _WORDS = {
     FailureKind.INVALID_REQUEST: tool_errors.INVALID_INPUT,
     FailureKind.TOO_LARGE: tool_errors.RESULT_TOO_LARGE,
@@ -36,32 +36,32 @@ _WORDS = {
     FailureKind.CUT_STREAM: tool_errors.UNAVAILABLE,
     FailureKind.UNKNOWN: "",
 }
-"""For failures without a message of the tool; other kinds are told by their own words."""
+"""Texts for failures without a message from the tool. For other kinds, the name of the kind is used."""
 
 
 def plain_reason(message: str, redactor: Redactor) -> str:
     """The first lines of a message, without secrets, tracebacks and directories."""
-    known = redactor.text(message)  # first of all: a secret may have several lines
+    known = redactor.text(message)  # this comes first, because a secret may have several lines
     reason = without_directories(redactor.error(without_tracebacks(known))).strip()
     if len(reason) <= MAX_REASON_LENGTH:
         return reason
     return f"{reason[: MAX_REASON_LENGTH - 1]}…"
 
 
-# Files. The model is told no name that the user does not see: Dify calls a file that has none by a random one.
+# Files. The model reads only names that the user sees: Dify gives a random name to a file without one.
 
 _IMAGE_TYPES = ("image", "image_link")
 _HOSTED_META = ("tool_file_id", "mime_type", "filename", "extension", "size", "type", "width", "height")
-"""What Dify and its web page read of a tool file's meta; a tool could add anything of any size."""
+"""The keys of a tool file's meta that Dify and its web page read. A tool could add anything else of any size."""
 _TOOL_FILE = re.compile(r"/files/tools/[\w-]+(\.\w+)?(\?[^\s]*)?")
 _WEB = ("http://", "https://")
 
 type FileLine = tuple[str, UserFile | None]
-"""The line that the model reads about a file, and what goes to the user."""
+"""The line that the model reads about a file, and the file for the user, if any."""
 
 
 def _told(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> FileLine | None:
-    """What a message about a file or a link says; None for any other message."""
+    """The content of a message about a file or a link; None for any other message."""
     address = str(message.get("text") or "")
     if kind in (*_IMAGE_TYPES, "binary_link") or (kind == "link" and _is_hosted(address, meta)):
         return _linked(kind, address, meta)
@@ -75,13 +75,13 @@ def _told(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> Fil
 
 
 def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> FileLine:
-    """A file by its address: one of Dify's, a local path, or something on the web."""
+    """A file given by its address: one of Dify's files, a local path, or a web address."""
     name = _given(meta, "filename", "name")
     mime_type = _given(meta, "mime_type")
     if len(address) > MAX_ADDRESS_LENGTH:
         return tool_errors.ADDRESS_TOO_LONG, None
     if _is_hosted(address, meta):
-        if name and "." not in name:  # Dify adds its type's suffix, which the address has too
+        if name and "." not in name:  # Dify appends the suffix of the type, which the address also has
             name += splitext(address.partition("?")[0])[1]
         kept = {key: meta[key] for key in _HOSTED_META if isinstance(meta.get(key), str | int | float)}
         short = {key: _short_name(value) if isinstance(value, str) else value for key, value in kept.items()}
@@ -98,7 +98,7 @@ def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> FileLine:
 
 
 def _blob(blob: object, meta: Mapping[str, Any]) -> FileLine:
-    """A file by its bytes, in base64."""
+    """A file given by its bytes, in base64."""
     try:
         data = decoded(str(blob or ""))
     except ValueError:
@@ -110,7 +110,7 @@ def _blob(blob: object, meta: Mapping[str, Any]) -> FileLine:
 
 
 def _described(meta: Mapping[str, Any]) -> FileLine:
-    """A file that is only described: an upload, or one on the web, whose address its description has."""
+    """A file given by a description: an upload, or a file on the web with its address in the description."""
     described = meta.get("file")
     file = meta
     if isinstance(described, Mapping):
@@ -142,7 +142,7 @@ def _external_image(name: str, address: str) -> FileLine:
 
 
 def _is_hosted(address: str, meta: Mapping[str, Any]) -> bool:
-    """Whether it is a file that Dify keeps: by its address, or by its id, and then no path of this machine."""
+    """Whether Dify stores the file, judged by its address, or by its id if the address is not a local path."""
     under_tools = address.startswith("/files/tools/") and ".." not in address and "\0" not in address
     is_by_id = meta.get("tool_file_id") and (not address or under_tools or not is_local_path(address))
     return len(address) <= MAX_ADDRESS_LENGTH and bool(is_by_id or _TOOL_FILE.fullmatch(address))
@@ -157,7 +157,7 @@ def _short_name(name: str) -> str:
 
 
 def _given(meta: Mapping[str, Any], *names: str) -> str:
-    """What a file's meta, or the description of the file in it, says under one of these names."""
+    """The first value under one of these names in a file's meta, or in the description of the file in it."""
     described = meta.get("file")
     for part in (meta, described if isinstance(described, Mapping) else {}):
         for name in names:
@@ -169,7 +169,7 @@ def _given(meta: Mapping[str, Any], *names: str) -> str:
 def picture_in(file: UserFile, redact: Callable[[str], str]) -> Picture | None:
     """The picture in a file that goes to the user; None for any other file.
 
-    The model sees a picture whose bytes the plugin holds. Others are named.
+    The model sees only pictures whose bytes the plugin has. Other pictures are only named.
     """
     match file:
         case ExternalImage(address):
@@ -184,7 +184,7 @@ def picture_in(file: UserFile, redact: Callable[[str], str]) -> Picture | None:
 
 
 def _picture_of(data: bytes, mime_type: str, name: str) -> Picture | None:
-    """A picture by its bytes, whose type is what they are and not what the tool says."""
+    """A picture made of these bytes. They decide its type, not what the tool says."""
     seen = sniff_mime_type(data)
     if seen in VISIBLE_TYPES and len(data) <= MAX_IMAGE_BYTES:
         return Picture(name, content_of("image", data, seen, name))
@@ -202,15 +202,15 @@ def _picture_of(data: bytes, mime_type: str, name: str) -> Picture | None:
 
 
 _PICTURE_IN_TEXT = re.compile(r"data:(image/[\w.+-]{1,50});base64,([A-Za-z0-9+/]{64,}={0,2})")
-"""Long enough to be a picture: an example in a text is not."""
+"""A ``data:`` address that is long enough to be a real picture and not an example in a text."""
 MAX_SOURCE_LENGTH = 40_000
-"""Characters of a source that are kept with it; the user gets fewer."""
+"""Maximum characters that are kept of a source. The user receives fewer."""
 _OVERHEAD = 400
-"""Characters that a source or a variable counts for besides its texts; a variable's name is cut to a name's length."""
+"""Characters that a source or a variable counts in addition to its texts. Names of variables are cut."""
 
 
 class ToolOutput:
-    """Collects the messages of one call in the order in which they come, and why the call failed if it did."""
+    """Collects the messages of one call in their order, and the reason if the call failed."""
 
     def __init__(self, secrets: KnownSecrets, between_texts: str = "", *, keeps_pictures: bool = False) -> None:
         self._redactor = secrets.for_model
@@ -219,37 +219,38 @@ class ToolOutput:
         self._json = KeptText()
         self._lines = KeptText()
         self._links = KeptText()
-        """The links are the lines about what does not go to the user as a file."""
+        """The lines about links and files that the user does not receive as files."""
         self._contents = KeptText()
-        """Of the sources: read when the tool says nothing else."""
+        """The contents of the sources, which are the result if the tool sends nothing else."""
         self._variables: dict[str, object] = {}
-        """The result when the tool sends neither text nor JSON; a text that streams is a ``StringIO``."""
+        """The variables, which are the result if the tool sends neither text nor JSON. A streamed text is a
+        ``StringIO``."""
         self._text_before = ""
-        """The message before this one, if it was text: a workflow tool says its JSON as text first."""
+        """The previous message if it was text: a workflow tool first sends its JSON as text."""
         self._keeps_pictures = keeps_pictures
         self._lengths: Counter[str] = Counter()
         self._left_out: set[str] = set()
         self.sources: list[Source] = []
         self.pictures: list[Picture] = []
         self.sent_json: list[str] = []
-        """Each value as its text, redacted."""
+        """The JSON values as redacted text."""
         self.has_more_json = False
-        """Whether there was more than is kept."""
+        """Whether the tool sent more JSON than is kept."""
         self.notes: list[Sentence] = []
         self._status = CallStatus.OK
         self._told = ""
-        """What the model reads of a failure, before what the tool said."""
+        """The text about a failure that the model reads before the tool's own text."""
         self._error: str | None = None
         self._is_transient = False
 
     def refuse(self, told: str, error: str) -> None:
-        """The call was not sent: ``told`` is for the model, ``error`` for the log."""
+        """Record that the call was not sent: ``told`` is for the model, ``error`` for the log."""
         self._status = CallStatus.REFUSED
         self._told = told
         self._error = error
 
     def fail(self, failure: HostFailure) -> None:
-        """The call failed. The model reads the tool's own reason, or what kind of failure it was."""
+        """Record that the call failed. The model reads the tool's own reason, or the kind of failure."""
         reason = ""
         if not failure.is_hosts_own:
             reason = plain_reason(failure.reason, self._redactor)
@@ -258,12 +259,12 @@ class ToolOutput:
         self._is_transient = failure.is_transient
 
     def time_out(self) -> None:
-        """The call has not ended before the deadline of the run."""
+        """Record that the call did not end before the deadline of the run."""
         self._fail(f"{tool_errors.TOOL_FAILED}: timeout", tool_errors.NO_ANSWER_IN_TIME)
         self._is_transient = True
 
     def give_up(self, error: str) -> None:
-        """What the tool said cannot be read; ``error`` is for the log."""
+        """Record that the tool's output cannot be read; ``error`` is for the log."""
         self._fail(tool_errors.TOOL_FAILED, error)
 
     def _fail(self, told: str, error: str) -> None:
@@ -272,7 +273,7 @@ class ToolOutput:
         self._error = error
 
     def read(self, messages: Iterable[WireMessage]) -> Iterator[UserFile]:
-        """Take the messages of a call in until it ends or fails, and yield the files that go to the user."""
+        """Read the messages of a call until it ends or fails, and yield the files that go to the user."""
         try:
             for message in in_turns(messages):
                 if file := self.take(message):
@@ -283,7 +284,7 @@ class ToolOutput:
             self.fail(failure)
 
     def outcome(self, call: ValidCall, limit: int, elapsed_seconds: float) -> ToolOutcome:
-        """The end of the call: why it failed, then what the tool had said; at most ``limit`` characters are shown."""
+        """The outcome of the call: the failure, if any, then the tool's output, in at most ``limit`` characters."""
         whole = joined(self._told, self.rendered()) or template.NO_OUTPUT
         outcome = ToolOutcome(
             judged=call,
@@ -303,7 +304,7 @@ class ToolOutput:
         return replace(outcome, user_text=self.user_text())
 
     def take(self, wire: WireMessage) -> UserFile | None:
-        """Take one message in; return the file in it that goes to the user."""
+        """Read one message, and return the file in it that goes to the user."""
         kind = wire.type
         message = wire.message or {}
         meta = self._redactor.json(wire.meta or {})
@@ -319,7 +320,7 @@ class ToolOutput:
         return None
 
     def _take_line(self, line: str, *, is_link: bool) -> None:
-        """Keep a line about a file or a link; those about links a second time, for an answer that is this result."""
+        """Keep a line about a file or a link. Lines about links are also kept for an answer that is this result."""
         kept = [self._lines]
         if is_link:
             kept.append(self._links)
@@ -344,7 +345,7 @@ class ToolOutput:
                 self.notes.append(note)
 
     def _take_picture(self, picture: Picture | None) -> None:
-        """Keep a picture; of more than a round may show, the name."""
+        """Keep a picture, or only its name if the round already shows as many as it may."""
         if picture and self._fits("pictures", len(picture.name) + _OVERHEAD):
             is_beyond = sum(bool(each.part) for each in self.pictures) == MAX_PICTURES
             size = 0
@@ -355,7 +356,7 @@ class ToolOutput:
             self.pictures.append(picture)
 
     def _without_pictures(self, text: str) -> str:
-        """The text with a name in place of each picture that it holds as a ``data:`` address."""
+        """The text with a name in place of each ``data:`` address of a picture."""
         if not self._keeps_pictures or "data:image/" not in text:
             return text
 
@@ -391,7 +392,7 @@ class ToolOutput:
             self.sent_json.append(text if redacted is value else json.dumps(redacted, ensure_ascii=False))
 
     def _take_variable(self, name: str, value: object, *, stream: bool) -> None:
-        """Set a variable; the pieces of a streamed text follow each other, as in Dify."""
+        """Set a variable. The pieces of a streamed text are appended, as in Dify."""
         before = self._variables.get(name)
         is_piece = stream and isinstance(value, str)
         fits = self._fits("variables", len(json.dumps(value)) + (0 if name in self._variables else _OVERHEAD))
@@ -416,7 +417,7 @@ class ToolOutput:
             self.sources.append(short)
 
     def _fits(self, part: str, length: int, most: int = MAX_KEPT_LENGTH) -> bool:
-        """Whether so many characters more of a part are kept; else a note in the log says that not all are."""
+        """Whether ``length`` more characters of a part still fit. If not, the log notes that something is missing."""
         if self._lengths[part] + length > most:
             self._left_out.add(part)
             return False
@@ -424,7 +425,7 @@ class ToolOutput:
         return True
 
     def rendered(self) -> str:
-        """What the model reads, redacted, before it is cut to size; "" when the tool said nothing."""
+        """The redacted text for the model, before it is cut to size; "" if the tool sent nothing."""
         self._add_notes()
         has_said = self._texts.says_something or self._json.length or self._lines.length
         last = self._contents
@@ -433,7 +434,7 @@ class ToolOutput:
         return joined(*self._texts_and_data(), last.excerpt(self._redactor.text))
 
     def user_text(self) -> str:
-        """What a user reads of it, redacted: the tool's text or else what it said in another way, and the links."""
+        """The redacted text for the user: the tool's text, or else its other output, and the links."""
         redact = self._redactor.text
         said = next((part for part in self._texts_and_data() if part.strip()), self._contents.excerpt(redact))
         return joined(said, self._links.excerpt(redact))
@@ -461,7 +462,7 @@ class ToolOutput:
 
 
 def _says(text: str, value: object) -> bool:
-    """Whether a text is the JSON of this value, whatever the order of its keys; 1 and 1.0 are one number."""
+    """Whether a text is the JSON of this value, in any order of keys; 1 and 1.0 are equal."""
     if text.lstrip()[:1] not in {"{", "["}:
         return False
     with contextlib.suppress(ValueError, RecursionError):

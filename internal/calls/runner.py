@@ -1,7 +1,7 @@
-"""The calls of a turn are answered: jobs run side by side, each has one result, which the model reads in later rounds.
+"""Answers the calls of a turn: they run in parallel, and each has one result, which the model reads in later rounds.
 
-A call that is still running at the deadline is given up and counts as timed out. No call is repeated, whatever its
-error says: that is the tool's own word, and it may have acted before it failed.
+A call that is still running at the deadline is abandoned and counts as timed out. A call is never retried, whatever its
+error says: the error comes from the tool, which may have acted before it failed.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -45,9 +45,9 @@ from internal.transcript.transcript import Transcript
 from prompt import template, tool_errors
 
 MAX_UNNAMED_LENGTH = 500
-"""Characters of a text that a model copies rather than refers to (docs/long-results.md)."""
+"""Maximum characters of a result without an id: a model copies it instead of referring to it (docs/long-results.md)."""
 GRACE_SECONDS = 1.0
-"""How long after the deadline a job may take to return what it has."""
+"""Seconds after the deadline in which a job may still return its partial result."""
 _KILL_SECONDS = 2
 
 type Post = Callable[[Event], None]
@@ -56,7 +56,7 @@ type TakesIn = Callable[[ToolOutcome], ToolOutcome]
 
 
 def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator[Event, None, dict[int, T]]:
-    """Run the jobs; the results by position. A job must not raise: its exception would be lost.
+    """Run the jobs, and return their results by position. A job must not raise: its exception would be lost.
 
     Each has a greenlet, the queue is unbounded, and jobs that are left at the end are killed: with the SDK, shutting
     down a pool waits for a silent tool, and a bounded queue hangs (docs/host-facts.md, "Many runs in one process").
@@ -81,7 +81,8 @@ def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator
     finally:
         if left := [worker for worker in workers if not worker.ready()]:
             gevent.killall(left, block=False)
-            # A run that is not read to its end may be collected while gevent's hub runs, and the hub must not wait.
+            # A run that is not read to its end may be garbage-collected while gevent's hub runs, and the hub must not
+            # wait.
             if gevent.getcurrent() is not gevent.get_hub():
                 gevent.joinall(left, timeout=_KILL_SECONDS)
     return results
@@ -100,17 +101,17 @@ def drain[T](events: Generator[Event, None, T], post: Post) -> T:
 
 @dataclass(frozen=True)
 class _Shared:
-    """What the calls of one round share."""
+    """The state that the calls of one round share."""
 
     deadline: Deadline
     taken_in: TakesIn
     started: dict[str, float] = field(default_factory=dict)
-    """When each call that is in the log was started."""
+    """The start time of each call that is in the log."""
 
 
 @dataclass(frozen=True)
 class ToolRunner:
-    """Runs the tool calls of one run; all its loops share ``slots``, so that the limit holds over all of them."""
+    """Runs the tool calls of one run. All loops share ``slots``, so that the limit applies to all of them together."""
 
     host: HostSession
     toolbox: Toolbox
@@ -121,18 +122,18 @@ class ToolRunner:
     search: ToolSearch
     skills: Skills
     result_limit: int
-    """Characters of one result that anybody reads."""
+    """Maximum characters of one result that the model, the log and the variables show."""
     keeps_pictures: bool = False
     """Whether the model can see them."""
     calls_in_text: bool = False
-    """Whether the model writes its calls as text: then it reads of new tools behind the results."""
+    """Whether the model writes its calls as text. It then reads about new tools after the results."""
 
     def run(
         self, calls: Mapping[str, ValidCall], deadline: Deadline, taken_in: TakesIn
     ) -> Generator[Event, None, dict[str, ToolOutcome]]:
-        """Run calls, each under its key in the log; one that has not ended at the deadline counts as timed out.
+        """Run calls, each under its key in the log. A call that has not ended at the deadline counts as timed out.
 
-        ``taken_in`` is what memory has room for of an outcome.
+        ``taken_in`` cuts an outcome to the memory that is left.
         """
         asked = self.clock.now()
         shared = _Shared(deadline, taken_in)
@@ -149,7 +150,7 @@ class ToolRunner:
         return outcomes
 
     def _work(self, key: str, call: ValidCall, shared: _Shared, post: Post) -> ToolOutcome:
-        """One call from its start in the log to its end; it never raises. One that comes too late is not in the log."""
+        """Run one call from its start in the log to its end; it never raises. A call that is too late is not logged."""
         asked = self.clock.now()
         started = shared.started
         deadline = shared.deadline
@@ -171,12 +172,12 @@ class ToolRunner:
                 if request_id:
                     self._note_rounding(call, key, post)
                     if call.references:
-                        let_others_through()  # the SDK writes long arguments in one step
+                        let_others_through()  # the SDK serialises long arguments in one step
                     messages = self.host.invoke_tool(call.tool, parameters, request_id, deadline.left)
                     for file in output.read(messages):
                         post(FileForwarded(file))
                 outcome = output.outcome(call, self.result_limit, self.clock.now() - started[key])
-            except Exception as defect:  # noqa: BLE001 - a result that cannot be read costs this call, not the run
+            except Exception as defect:  # noqa: BLE001 - an unreadable result fails only this call, not the run
                 output = self._new_output(call.tool)
                 output.give_up(f"what the tool said could not be read ({type(defect).__name__})")
                 outcome = output.outcome(call, self.result_limit, self.clock.now() - started[key])
@@ -192,7 +193,7 @@ class ToolRunner:
             return outcome
 
     def _new_output(self, tool: Tool) -> ToolOutput:
-        # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
+        # Text blocks of an MCP server are separate texts; other tools stream one text in pieces.
         between = ""
         if tool.provider_type is ToolProviderType.MCP:
             between = "\n"
@@ -204,7 +205,7 @@ class ToolRunner:
         return output.outcome(call, self.result_limit, self.clock.now() - started)
 
     def _may_send(self, parameters: Mapping[str, Any], output: ToolOutput) -> bool:
-        """Whether a call is sent, which counts in the budget; else ``output`` says why it is not."""
+        """Whether a call may be sent; it then counts in the budget. Otherwise ``output`` gets the reason."""
         if (size := len(to_json(parameters))) > MAX_REQUEST_BYTES:
             error = f"not run: the parameters have {size:,} bytes; at most {MAX_REQUEST_BYTES:,} reach the host"
             told = f"{tool_errors.TOOL_FAILED}: {tool_errors.PARAMETERS_TOO_LARGE}"
@@ -223,7 +224,7 @@ class ToolRunner:
 
 @dataclass
 class ToolRounds:
-    """Answers and records the calls of a transcript, which may have had rounds before."""
+    """Answers and records the calls of a transcript, which may already have rounds."""
 
     tools: ToolRunner
     transcript: Transcript
@@ -231,7 +232,7 @@ class ToolRounds:
     guard: RepeatGuard
     approvals: Approvals
     subtask: str = ""
-    """The subtask of a plan that the transcript is of."""
+    """The subtask of a plan to which the transcript belongs."""
     _before: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -239,11 +240,11 @@ class ToolRounds:
 
     @property
     def done(self) -> int:
-        """Tool rounds since this object was made."""
+        """Number of tool rounds since this object was created."""
         return self.transcript.rounds - self._before
 
     def equipped(self, toolbox: Toolbox) -> Toolbox:
-        """These tools, the one that finds those which prompts do not offer, and the one that reads skills."""
+        """These tools, plus the tool that searches for tools and the tool that reads skills, if they are needed."""
         skills = self.tools.skills
         if toolbox.held_back:
             find = partial(self.tools.search.look_up, self.transcript.offered)
@@ -257,8 +258,8 @@ class ToolRounds:
     ) -> Generator[Event, None, list[ToolOutcome]]:
         """Answer the calls and append the round. Returns the outcomes of the node's answer tools.
 
-        Sources are numbered in the model's order, not as calls end. A turn that only looks up what the agent keeps is
-        not a tool round; a run has a number of such turns, so that it ends.
+        Sources are numbered in the model's order, not as calls end. A turn that only looks things up in the agent's
+        data is not a tool round. The number of such turns is limited, so that the run ends.
         """
         offered_before = tuple(self.transcript.offered)
         only_looks_up = self._may_look_up and all(call.call.is_lookup for call in judged)
@@ -271,7 +272,7 @@ class ToolRounds:
         kept = tuple(outcome.condensed for outcome in outcomes)
         ended = Round(turn.content, turn.text, kept, turn.opaque_body, turn.model, is_of_tools=not only_looks_up)
         self.transcript.append(ended)
-        if not ended.waits:  # else the run that has the user's answer closes the round
+        if not ended.waits:  # otherwise the run with the user's answer closes the round
             self._announce(offered_before)
             yield from self._show_pictures(outcomes, span.round_key)
         if turn.has_left_out_calls:
@@ -282,7 +283,7 @@ class ToolRounds:
     def resume(
         self, waiting: RoundRecord, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
     ) -> Generator[Event, None, list[ToolOutcome]]:
-        """Close the round that an earlier run left open; ``judged`` are its calls that waited, in their order."""
+        """Close the round that an earlier run left open; ``judged`` are its waiting calls, in their order."""
         offered_before = tuple(self.transcript.offered)
         outcomes = yield from self._answer_all(judged, parent, deadline)
         kept = tuple(outcome.condensed for outcome in outcomes)
@@ -294,13 +295,13 @@ class ToolRounds:
         return [outcome for outcome in outcomes if outcome.brings_answer]
 
     def refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
-        """Calls of a cut or closing turn do not run, and the model reads no answer; the log shows them."""
+        """Log the calls of a cut or closing turn. They do not run, and the model does not read an answer."""
         refused = (RejectedCall(call, tool_errors.REFUSED_AT_THE_END) for call in turn.calls)
         outcomes = yield from self._answer_at_once(_by_key(refused, span.round_key))
         yield from self._record(outcomes.values(), span.round)
 
     def judge(self, turn: ModelTurn, toolbox: Toolbox, deadline: Deadline) -> list[JudgedCall]:
-        """Judge the calls of a turn, with the results that they refer to in their arguments."""
+        """Judge the calls of a turn, with results in place of the references in their arguments."""
         references = References(self.transcript.kept_results, self.transcript.result_ids, deadline)
         return judge_calls(turn.calls, toolbox, self.guard, references)
 
@@ -311,7 +312,7 @@ class ToolRounds:
     def _answer_all(
         self, judged: Iterable[JudgedCall], parent: str, deadline: Deadline
     ) -> Generator[Event, None, list[ToolOutcome]]:
-        """Answer the calls, in the model's order, with what prompts and records show of each result."""
+        """Answer the calls in the model's order, with the texts of each result for prompts and records."""
         calls = _by_key(judged, parent)
         outcomes = yield from self._answer_at_once(calls)
         to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in outcomes}
@@ -320,7 +321,7 @@ class ToolRounds:
         return [self._with_texts(outcomes[key]) for key in in_turns(calls)]
 
     def _announce(self, before: Collection[str]) -> None:
-        """Tell a model that writes its calls as text of tools that it may call since this round."""
+        """Tell a model that writes its calls as text about tools that it can call from now on."""
         if not self.tools.calls_in_text:
             return
         new = [tool.prompt_tool for name, tool in self.transcript.offered.items() if name not in before]
@@ -328,21 +329,22 @@ class ToolRounds:
             self.transcript.append(AgentNote(text_tools(template.NEW_TEXT_TOOLS, new)))
 
     def _show_pictures(self, outcomes: Iterable[ToolOutcome], parent: str) -> Generator[Event, None, None]:
-        """Append what the model sees of the pictures of a round."""
+        """Append the pictures of a round that the model sees."""
         if pictures := RoundPictures.of(outcomes):
             self.transcript.append(pictures)
             yield LogNote(Quoting(pictures.words), parent)
 
     def _record(self, outcomes: Iterable[ToolOutcome], number: int) -> Generator[Event, None, None]:
-        """Let the variables and the guard know of a round's calls; ``number`` is 0 for one of an earlier run."""
-        # To look up the same again does no harm: it has a limit of its own, and the window may have dropped the first.
+        """Report a round's calls to the variables and the guard; ``number`` is 0 for a round of an earlier run."""
+        # Repeating a lookup does no harm: lookups have their own limit, and the window may have dropped the first
+        # result.
         answered = [outcome for outcome in outcomes if not outcome.call.is_lookup]
         if answered:
             yield CallsAnswered(number, tuple(outcome.condensed for outcome in answered), self.subtask)
         self.guard.record_round(answered)
 
     def _answer_at_once(self, calls: Mapping[str, JudgedCall]) -> Generator[Event, None, dict[str, ToolOutcome]]:
-        """Answer the calls that no tool has to run for: rejected ones, those that wait, and those of virtual tools."""
+        """Answer the calls for which no tool runs: rejected calls, waiting calls, and calls of virtual tools."""
         outcomes: dict[str, ToolOutcome] = {}
         for key, call in calls.items():
             if isinstance(call, ValidCall) and call.tool.runs:
@@ -375,12 +377,12 @@ class ToolRounds:
         return ToolOutcome(call, status, text, error, self.tools.clock.now() - started)
 
     def _with_texts(self, outcome: ToolOutcome) -> ToolOutcome:
-        """The outcome with its result as prompts and records show it, with the numbers of its sources.
+        """The outcome with the texts that prompts and records show, including the numbers of its sources.
 
-        A result that does not fit, or that a later call may refer to, is kept: the prompt shows its id.
+        A result that does not fit, or that a later call may refer to, is kept in memory. The prompt shows its id.
         """
         whole = outcome.whole or outcome.tool_response
-        if outcome.call.is_lookup:  # it keeps to a limit of its own
+        if outcome.call.is_lookup:  # it has its own limit
             return replace(outcome, prompt_text=whole, record_text=whole)
         limit = self.tools.result_limit
         numbers = self.numbered_sources.add(outcome.sources)

@@ -46,7 +46,7 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         self.reason, error_types, status, is_hosts_own = _unwrap(message)
         """The innermost message: what the provider or tool itself said, unless ``is_hosts_own``."""
         self.is_hosts_own = is_hosts_own or _HOSTS_OWN.match(self.reason) is not None
-        """Whether the message is only the host's: its transport broke, or it refused the request."""
+        """Whether the message is the host's own: its transport broke, or it refused the request."""
         self.kind = _kind(self.reason, error_types, status)
         field = _OPAQUE_FIELD.search(self.reason)
         self.names_opaque_body = field is not None
@@ -74,7 +74,7 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         return ""
 
     def said_plainly(self) -> str:
-        """What the provider said, in words that users may read; "" where nothing of the kind is left."""
+        """The provider's message in a form that users may read; "" if nothing readable is left."""
         said = without_tracebacks(self.reason)
         if self.is_hosts_own or "Traceback" in said:
             return ""
@@ -93,13 +93,13 @@ _IDS = re.compile(
 )
 
 _MAX_WRAPPINGS = 8
-"""Dify's own are three."""
+"""Maximum number of nested wrappings. Dify itself adds three."""
 _HALF = 20_000
-"""Characters; of a longer message so much of the beginning and of the end is kept."""
+"""Characters that are kept of the beginning and of the end of a longer message."""
 _READ_FOR_KIND = 4_000
 """Characters of the beginning and of the end in which the kind is looked for: there are many patterns."""
 _WRAPPING = re.compile(
-    # The daemon could not make the call or not read the answer; what follows is its own message or the one it read.
+    # The daemon could not make the call or read the answer. Its own message, or the one that it read, follows.
     r"(?P<call>(?:invoke|read) (?:llm model|tool response|[a-z ]{1,40}?) failed: )"
     r"|request failed: |req_id: ?\S{0,100} |Plugin\w{1,60}(?:Error|Exception): |tool invoke error: "
     r"|failed to execute tool [^\s:][^:\n]{0,200}: |failed to execute tool: "
@@ -178,7 +178,7 @@ def _json_at_the_end(text: str) -> tuple[str, str] | None:
 
 
 def _text_of(wrapped: dict[str, Any], field: str) -> str:
-    """A field's text, "" where there is none; JSON can escape what a text must not hold."""
+    """A field's text, or "", made well-formed because JSON can escape characters that a text must not contain."""
     value = wrapped.get(field)
     if isinstance(value, str) and value.strip():
         return wellformed(value)
@@ -206,7 +206,7 @@ def without_directories(text: str) -> str:
 
 
 def _last_name(path: re.Match[str]) -> str:
-    """The last name of a path that has a letter or digit, and what follows it; an address as it is."""
+    """The last name with a letter or digit in a path, and what follows it. An address stays unchanged."""
     text = path[0]
     if path["address"]:
         return text
@@ -218,7 +218,7 @@ def _last_name(path: re.Match[str]) -> str:
 
 
 def without_tracebacks(text: str) -> str:
-    """The lines of a text that are not blank; of a traceback only the error that it ends with."""
+    """The lines of a text that are not blank. Of a traceback, only the final error is kept."""
     if found := _FRAMES.search(text):
         after = _ESCAPED_NEWLINE.sub("\n", text[found.start() :])
         text = text[: found.start()] + "\n" + _FRAMES.sub("", _CHAINED.sub("", after))
@@ -248,17 +248,17 @@ class Wording:
     source: str
     date: str
     over: frozenset[FailureKind | None]
-    """The kinds, told by a name or a status, to which the words are preferred."""
+    """The kinds, known from a name or a status, that these words override."""
 
     @classmethod
     def read(cls, kind: str, words: str, over: str = "names for every failure", **read: str) -> "Wording":
-        """A row of the file; ``read`` is who words it so, and where and when that was read."""
+        """Make one from a row of the file; ``read`` names the provider, the source, and the date of reading."""
         if over not in _OVER:
             raise ValueError(f"{over!r} is not one of {', '.join(map(repr, _OVER))}")
         return cls(FailureKind(kind), re.compile(words, re.IGNORECASE), over=_OVER[over], **read)
 
     def is_in(self, text: str) -> bool:
-        """Whether the text has the words, and asks for more than the limit that they name."""
+        """Whether the text has the words and, if they name a limit, a request above it."""
         found = self.words.search(text)
         if found is None or "limit" not in self.words.groupindex:
             return found is not None
@@ -296,7 +296,7 @@ class ErrorWords:
 
 @cache
 def error_words() -> ErrorWords:
-    """The file, which is read at the first failure, since its patterns take their time."""
+    """The content of the file. It is read at the first failure, because compiling its patterns takes time."""
     read = tomllib.loads(_FILE.read_text("utf-8"))
     return ErrorWords(
         wordings=read_wordings(read["wording"]),
@@ -311,10 +311,10 @@ def error_words() -> ErrorWords:
 
 
 def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKind:
-    """By the name of the innermost error; else by a status in its words, the status of Dify's answer, its words.
+    """The kind by the innermost error's name, or else a status in its text, the status of Dify's answer, or its words.
 
     Under some names plugins pass on every failure, so there the status tells more. Some words tell more than either.
-    Of an address only the fragment tells something: the rest may have a time-out as a parameter.
+    Only the fragment of an address is considered: the rest may contain a time-out as a parameter.
     """
     words = _URL.sub("", without_tracebacks(reason) or reason)
     words = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), words)

@@ -1,4 +1,4 @@
-"""Files on this machine, of which only those under /files are read, and files behind an address."""
+"""Local files, of which only those under /files are read, and files at an address."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class FileRefused(Exception):  # noqa: N818 - says what happened
-    """Names no path and no reason of the file system's."""
+    """A file is refused. The text contains neither a path nor an error of the file system."""
 
     def __init__(self) -> None:
         super().__init__(tool_errors.FILE_REFUSED)
@@ -114,7 +114,7 @@ def sniff_mime_type(data: bytes) -> str:
 # proxy against forged requests is used where the environment has one (docs/host-facts.md, "Files of a turn").
 
 _SECONDS = 10
-"""For each step: to connect, and from one piece to the next. The whole has a limit of its caller's."""
+"""Maximum seconds for each step: to connect, and between two pieces. The caller limits the whole."""
 _MOST_REDIRECTS = 5
 _MOST_ADDRESSES = 4
 """The most addresses of one host; the next is tried where no connection can be made."""
@@ -132,7 +132,7 @@ class FileUnavailable(Exception):  # noqa: N818 - its text is what the model rea
 
 
 class FileNotDelivered(FileUnavailable):
-    """Its server did not deliver it."""
+    """The server did not deliver the file."""
 
 
 def _resolved(host: str) -> Sequence[IPAddress]:
@@ -146,7 +146,7 @@ _COMPATIBLE = ip_network("::/96")
 
 
 def is_private(address: IPAddress) -> bool:
-    """Whether an address is one of this computer, of a private network, or leads to one through a translator."""
+    """Whether an address belongs to this computer or a private network, or leads there through a translator."""
     if isinstance(address, IPv4Address):
         return not address.is_global or address.is_multicast
     inner = address.ipv4_mapped or address.sixtofour
@@ -167,7 +167,7 @@ class Network:
 
 
 def fetch_file(address: str, size: int, most_bytes: int, network: Network | None = None) -> bytes:
-    """The content of at most so many bytes. ``size``: what Dify says of it; 0 if it does not."""
+    """The content, at most ``most_bytes`` bytes. ``size`` is the size that Dify reports, or 0."""
     too_large = FileUnavailable(tool_errors.FETCHED_FILE_TOO_LARGE.format(most=most_bytes / 2**20))
 
     def content(response: httpx.Response) -> bytes:
@@ -190,7 +190,7 @@ _BASE64_AT_ONCE = 1024 * 1024
 
 
 def decoded(base64_text: str) -> bytes:
-    """The bytes of a text in base64. A long one takes its time, so others have their turns.
+    """The bytes of a base64 text. Other sessions have their turns while a long one is decoded.
 
     Raises:
         ValueError: it is not base64.
@@ -202,7 +202,7 @@ def decoded(base64_text: str) -> bytes:
 
 
 def still_answers(address: str, seconds: float) -> bool:
-    """Whether there is a file behind an address; its content is not read."""
+    """Whether there is a file at an address. Its content is not read."""
     try:
         with Timeout(min(seconds, _SECONDS), FileUnavailable()):
             _read(address, httpx.Response.raise_for_status, Network())
@@ -212,10 +212,10 @@ def still_answers(address: str, seconds: float) -> bool:
 
 
 def _read[T](address: str, read: Callable[[httpx.Response], T], network: Network) -> T:
-    """Read the answer at an address, behind its redirects.
+    """Read the response at an address after its redirects.
 
-    The address itself may be in a private network, as Dify's own files are, and so may what it leads to. From a public
-    host on, none may be.
+    The address may be in a private network, as Dify's own files are, and so may its redirects. After a public host, no
+    redirect may lead to a private network.
     """
     try:
         url = httpx.URL(address)
@@ -273,7 +273,7 @@ def _trusted() -> ssl.SSLContext:
 
 
 def _proxy(url: httpx.URL) -> str | None:
-    """The proxy that is to be asked: Dify's against forged requests, else that of HTTP_PROXY and the like."""
+    """The proxy to use: Dify's proxy against forged requests, or else the one from HTTP_PROXY and the like."""
     own = (httpx.URL(os.environ.get(name, "")) for name in _OWN)
     is_own = any(url.host and (url.scheme, url.host, url.port) == (each.scheme, each.host, each.port) for each in own)
     usual = dict[str, str]()

@@ -48,7 +48,7 @@ class ModelRequest:
 
 
 def without_opaque_body(message: PromptMessage) -> PromptMessage:
-    """The message itself when neither it nor a part of it has one."""
+    """A copy without opaque bodies, or the message itself if it has none."""
     nothing: dict[str, Any] = {"opaque_body": None}
     changes = {}
     if isinstance(message, AssistantPromptMessage) and message.opaque_body is not None:
@@ -120,12 +120,12 @@ class _End:
 
 
 def batches[T](items: Generator[T, None, None], left: Callable[[], float], silence: float) -> Iterator[list[T]]:
-    """All items that wait, as soon as there is one.
+    """Yield the available items in batches, as soon as there is one.
 
-    A greenlet reads ahead while the run is busy with the batch before: a burst costs a few steps, not one an item.
-    ``left`` tells the seconds until the deadline; the call is not made when there are none. What has come by the
-    deadline is passed on first. ``silence`` is how many seconds may pass without an item. Heartbeats of the HTTP
-    transport extend neither, though they do extend the SDK's own limit.
+    A greenlet reads ahead while the run works on the previous batch, so that a burst costs only a few steps. ``left``
+    tells the seconds until the deadline; the call is not made when there are none. Items that arrived by the deadline
+    are yielded first. ``silence`` is how many seconds may pass without an item. Heartbeats of the HTTP transport extend
+    neither, though they do extend the SDK's own limit.
 
     Raises ``HostFailure`` if the call failed, or was silent for too long; ``DeadlinePassed`` if no time is left.
     """
@@ -162,7 +162,7 @@ _READING_A_FAILURE = BoundedSemaphore(1)
 
 
 def _failure(said: str) -> HostFailure:
-    """What an error says. Of long ones only one is read at a time: the calls of a round often fail together."""
+    """The failure in an error. Long errors are read one at a time, because the calls of a round often fail together."""
     if len(said) < _LONG_FAILURE:
         return HostFailure(said)
     with _READING_A_FAILURE:
@@ -189,10 +189,10 @@ def new_request_id() -> str:
 
 
 def _sent_under[I: BackwardsInvocation[Any]](request_id: str, invocation: I) -> I:
-    """An invocation of the SDK with an id that the log knows before.
+    """An invocation of the SDK with an id that the log knows in advance.
 
-    The SDK asks for the id once for each request (``BackwardsInvocation._backwards_invoke``, 0.4.4 to 0.10.2). One that
-    does not ask sends an id of its own, and the log has an id that is not on the wire.
+    The SDK asks for the id once for each request (``BackwardsInvocation._backwards_invoke``, 0.4.4 to 0.10.2). A
+    version that does not ask would send another id than the one in the log.
     """
     vars(invocation)["_generate_backwards_request_id"] = lambda: request_id
     return invocation
@@ -203,7 +203,7 @@ MAX_ENTRIES = 1_024
 
 
 class _Chunk(LLMResultChunk):
-    """A model's chunk. Of very many tool calls the SDK would make objects for seconds, and with no turn for others."""
+    """A model's chunk. For very many tool calls, the SDK would create objects for seconds and block other sessions."""
 
     @model_validator(mode="before")
     @classmethod
@@ -221,7 +221,7 @@ class _ModelInvocation(LLMInvocation):
         return super()._backwards_invoke(type, _Chunk, data)
 
     def stream(self, request: ModelRequest) -> Generator[LLMResultChunk, None, None]:
-        """As ``invoke`` of the SDK, which first makes a dictionary of every message: a long prompt costs that twice.
+        """Like ``invoke`` of the SDK, which would first make a dictionary of every message and so double the cost.
 
         Always streaming: the SDK's blocking form loses ``opaque_body`` and all but the last tool calls (0.10.2).
         """
@@ -252,7 +252,7 @@ def with_few_media(chunks: Generator[LLMResultChunk, None, None]) -> Generator[L
 
 
 def _within(most: int, length: int, parts: Iterable[object]) -> int:
-    """How much media there is with these parts; what would be more than the most loses what it holds."""
+    """The length of all media including these parts. Parts beyond the maximum lose their content."""
     for part in parts:
         if not isinstance(part, MultiModalPromptMessageContent):
             continue
@@ -266,7 +266,7 @@ def _within(most: int, length: int, parts: Iterable[object]) -> int:
 
 
 class _ToolInvocation(ToolInvocation):
-    """One call of a tool; reads messages of any type: one unknown type would end the SDK's own generator."""
+    """One call of a tool. It reads messages of any type, because an unknown type would end the SDK's own generator."""
 
     def _backwards_invoke(self, type: InvokeType, data_type: Any, data: dict[str, Any]) -> Any:  # noqa: A002, ANN401
         del data_type
@@ -297,7 +297,7 @@ class HostSession:
     def stream_model(
         self, request: ModelRequest, request_id: str, left: Callable[[], float], most: float
     ) -> Iterator[list[LLMResultChunk]]:
-        """Call the model, and bring all chunks that wait at once; raises what ``batches`` does.
+        """Call the model and yield the available chunks in batches. Raises the same errors as ``batches``.
 
         ``left`` tells the seconds left for the next chunk, ``most`` those that a call may take once it answers.
         """
@@ -309,7 +309,7 @@ class HostSession:
     def invoke_tool(
         self, tool: HostTool, parameters: Mapping[str, Any], request_id: str, left: Callable[[], float]
     ) -> Iterator[WireMessage]:
-        """Call a tool with parameters of at most ``MAX_REQUEST_BYTES`` as JSON; raises what ``batches`` does."""
+        """Call a tool with at most ``MAX_REQUEST_BYTES`` of JSON parameters. Raises the same errors as ``batches``."""
         self._bound_silence(left())
         messages = _sent_under(request_id, _ToolInvocation(self._session)).invoke(
             tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id

@@ -1,4 +1,4 @@
-"""A user's approval of tool calls: the question, the id of a call that waits, and what the user decided."""
+"""A user's approval of tool calls: the question, the id of a waiting call, and the user's decision."""
 
 import hashlib
 import html
@@ -21,20 +21,20 @@ from internal.tooling import MAX_ARGUMENTS_LENGTH, refuse_constant
 from prompt import template, user_texts
 from prompt.approval_words import APPROVAL_WORDS
 
-# What the user decided about the calls that wait. It fails closed: only a whole text that says nothing but yes, or
-# JSON's ``true`` under a call's id, approves.
+# The user's decision about the waiting calls. It fails closed: only a text that means nothing but yes, or JSON's
+# ``true`` under a call's id, approves.
 
 MAX_REASON_LENGTH = 4_000
-"""Characters of what the user said that a call's result quotes."""
+"""Maximum characters of the user's text that a call's result quotes."""
 _NOTHING = frozenset({"", "null", "None", "[]"})
-"""What Dify writes for a variable without a value (docs/host-facts.md, "Values of parameters")."""
+"""Texts that Dify writes for a variable without a value (docs/host-facts.md, "Values of parameters")."""
 _MAX_WORDS_LENGTH = 200
-"""Characters; a longer text is not compared with the list of words."""
+"""Maximum characters of a text that is compared with the list of words."""
 _SEPARATORS = re.compile(r"[\s,、.!。]+")
-"""White space, and punctuation that changes no meaning. A question mark does, and so does a tilde: it draws a word out,
-or strikes it out."""
+"""White space, and punctuation that does not change the meaning. A question mark changes it, and so does a tilde: it
+stretches a word, or strikes it out."""
 _HESITATES = re.compile(r"[,、.。]\s*[,、.。]")
-"""Dots in a row; an ellipsis is three of them by now."""
+"""Several dots or commas in a row. An ellipsis has already become three dots."""
 _QUOTES = "\"'“”‘’„«»‹›「」『』"
 _EMPHASIS = re.compile(r"(\*{1,3}|_{1,3})(?![*_\s])(.+)(?<![*_\s])\1")
 """Markdown around a whole text."""
@@ -43,7 +43,7 @@ _FENCED_JSON = re.compile(r"```json[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the user decided about one call, and what was said to it."""
+    """The user's decision about one call, and the reason that was given."""
 
     approved: bool
     reason: str = ""
@@ -51,7 +51,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Decision:
-    """The answers to single calls, by their ids, and that to the others."""
+    """The answers to single calls, by their ids, and the answer to all other calls."""
 
     others: Verdict
     answers: Mapping[str, Verdict] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Decision:
 
 
 def read_decision(approval: str) -> Decision | None:
-    """Read the parameter; None if nothing was said."""
+    """Read the parameter; None if it is empty."""
     text = approval.strip().removeprefix("\ufeff").strip()
     if text in _NOTHING:
         return None
@@ -76,7 +76,7 @@ def read_decision(approval: str) -> Decision | None:
 
 
 def not_approved_text(reason: str) -> str:
-    """What the model reads as the result of a call that the user did not approve, for this reason or for none."""
+    """The result that the model reads for a call that the user did not approve, with the reason if there is one."""
     said = cut_to_size(reason.strip(), MAX_REASON_LENGTH, note=template.CHARACTERS_NOT_KEPT.format)
     if said:
         return template.NOT_APPROVED_BECAUSE.format(reason=said)
@@ -84,7 +84,7 @@ def not_approved_text(reason: str) -> str:
 
 
 def _says_yes(text: str) -> bool:
-    """Whether the whole text is one of the approving words; one of the signs may follow it, and emphasis be around."""
+    """Whether the whole text is one of the approving words. A sign may follow it, and it may be emphasised."""
     folded = _folded(text)
     if _HESITATES.search(folded):
         return False
@@ -98,7 +98,7 @@ def _folded(text: str) -> str:
 
 
 def _comparable(folded: str) -> str:
-    """The text without what makes no difference: punctuation between and after words, quotes around."""
+    """The text without differences that do not matter: punctuation between and after words, and quotes around it."""
     return _SEPARATORS.sub(" ", folded).strip(" " + _QUOTES)
 
 
@@ -107,7 +107,7 @@ _SIGNS = tuple(_folded(sign) for sign in APPROVAL_WORDS["any"])
 
 
 def _read_object(text: str) -> dict[str, object] | None:
-    """The JSON object that the text is, else None; a name that occurs twice has an empty list."""
+    """The JSON object in the text, or None. A name that occurs twice gets an empty list as its value."""
     if not text.startswith("{") or len(text) > MAX_ARGUMENTS_LENGTH:
         return None
     try:
@@ -120,7 +120,7 @@ def _read_object(text: str) -> dict[str, object] | None:
 
 
 def _with_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """A list is neither a boolean nor an object, so that a call with two answers is not approved."""
+    """The object, with [] for repeated names: it is neither a boolean nor an object, so it approves nothing."""
     values: dict[str, object] = {}
     for name, value in pairs:
         if name in values:
@@ -142,33 +142,33 @@ def _read_answer(answer: object) -> Verdict:
     return Verdict(approved=is_understood and answer.get("approved") is True, reason=said)
 
 
-# The id of a call that waits: a number, and a digest of all that the user approves: the tool with its setting in the
-# node, the checked arguments, and the files that they name. It guards against damage, mistakes and changes of the node,
-# not against forgery: the digest needs no secret.
+# The id of a waiting call is a number and a digest of everything that the user approves: the tool with its setting in
+# the node, the checked arguments, and the files that they name. It guards against damage, mistakes and changes of the
+# node, but not against forgery, because the digest needs no secret.
 
 _SIGNATURE = frozenset({"timestamp", "nonce", "sign"})
-"""What Dify signs the address of a file with; the file is the same behind another signature."""
+"""Query parameters with which Dify signs the address of a file. They do not identify the file."""
 
 
 def call_id(number: int, tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> str:
-    """The id of a call that waits; ``number`` counts those of a conversation, so that no two ids are equal."""
+    """The id of a waiting call; ``number`` counts the waiting calls of a conversation, which makes the ids unique."""
     return f"call_{number}_{_digest(tool, arguments, files)}"
 
 
 def is_same_call(identifier: str, tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> bool:
-    """Whether the id is one of this tool with these arguments and files, whatever its number."""
+    """Whether the id belongs to this tool with these arguments and files, whatever its number."""
     return re.fullmatch(rf"call_[0-9]+_{_digest(tool, arguments, files)}", identifier) is not None
 
 
 def _digest(tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> str:
     named = [_file_identity(files[name]) for name in tool.files_in(arguments) if name in files]
     canonical = canonical_json([tool.provider, tool.own_name, tool.setting, arguments, named])
-    # Arguments may come from a state: half a surrogate pair in them must not fail.
+    # Arguments may come from a state, so half a surrogate pair in them must not raise an error.
     return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()[:8]
 
 
 def _file_identity(file: File) -> list[object]:
-    """What makes a file the same: its address, in which Dify has its id, and its size."""
+    """What identifies a file: its address, which contains Dify's id, and its size."""
     try:
         address = urlsplit(file.url)
     except ValueError:
@@ -177,10 +177,9 @@ def _file_identity(file: File) -> list[object]:
     return [address.scheme, address.netloc, address.path, query, file.size]
 
 
-# The question whether calls may run, as the user reads it: Markdown in which a person sees all, and nothing acts.
-# Values are code whose fence they cannot close and in which no character is invisible. What could push the rest off the
-# screen is shortened, with a count: long white space, the same invisible character again and again, and marks that
-# stack on one letter.
+# The question whether calls may run, as Markdown in which everything is visible and nothing is active. Values are code
+# blocks that they cannot close and in which every character is visible. Text that could push the rest off the screen is
+# shortened, with a count: long white space, repeated invisible characters, and marks that stack on one letter.
 
 _INVISIBLE = re.compile(
     r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2"
@@ -190,23 +189,24 @@ _INVISIBLE = re.compile(
     r"\u2d7f\U0001107f\U00011a47\U00011a99\U00016fe4\U0001bc9d\U0001d159]"
     r"|(?<![\u2190-\u2bff\U0001f000-\U0001faff])\ufe0f"
 )
-"""Control and format characters, spaces but for the plain and the Japanese one, fillers, half surrogate pairs, private
-use, and signs of rare scripts that show nothing (the last line in brackets). U+FE0F stays behind a symbol, where it
-only asks for the coloured picture."""
+"""Control and format characters, spaces except for the plain and the Japanese one, fillers, half surrogate pairs,
+private use, and invisible signs of rare scripts (the last line in brackets). U+FE0F is kept after a symbol, where it
+only selects the coloured picture."""
 _LOST_IN_A_LINE = re.compile(r"[\t\r\n]|\A | \Z|(?<= ) ")
-"""Markdown and browsers take spaces away at the ends, and make one of several."""
+"""White space that Markdown and browsers remove at the ends of a line, or collapse."""
 _SHORT_ESCAPES = {"\t": r"\t", "\r": r"\r", "\n": r"\n"}
-"""As in JSON and in Python, where redaction looks for secrets too."""
+"""Escapes as in JSON and Python, so that redaction still finds secrets."""
 _MOST_BLANKS = 40
 _MOST_LINE_ENDS = 4
 _MOST_MARKS = 4
-"""Side by side. Code is indented by less, and letters of all scripts have fewer marks."""
+"""Maximum numbers of consecutive blanks, line ends, and marks. Code is indented by less, and letters of all scripts
+have fewer marks."""
 _BLANKS = re.compile(rf"\s{{{_MOST_LINE_ENDS + 1},}}")
 _SAME = re.compile(rf"({_INVISIBLE.pattern})\1{{{_MOST_BLANKS},}}")
 
 
 def code(text: str) -> str:
-    """The text as code: a block, which begins with a line end, if it has several lines, else a part of a line."""
+    """The text as code: a block that begins with a line end if it has several lines, or else inline code."""
     if "\n" not in text:
         return inline_code(text)
     shown = _INVISIBLE.sub(_escape, _shortened(text))
@@ -215,10 +215,10 @@ def code(text: str) -> str:
 
 
 def inline_code(text: str) -> str:
-    """The text as code within a line; its line ends, tabs and second spaces are escapes too."""
+    """The text as inline code. Its line ends, tabs and repeated spaces become escapes too."""
     shown = _LOST_IN_A_LINE.sub(_escape, _INVISIBLE.sub(_escape, _shortened(text))) or '""'
     fence = _fence(shown, 1)
-    # A backtick next to the fence would count as a part of it; Markdown takes these spaces away.
+    # A backtick next to the fence would count as a part of it. Markdown removes these spaces.
     padding = ""
     if shown.startswith("`") or shown.endswith("`"):
         padding = " "
@@ -233,7 +233,7 @@ def _shortened(text: str) -> str:
 
 
 def _short_blanks(run: re.Match[str]) -> str:
-    """The count of long white space; one with line ends has a line of its own."""
+    """A note with the length of long white space, on its own line if there are line ends in it."""
     line_ends = run[0].count("\n")
     if len(run[0]) <= _MOST_BLANKS and line_ends <= _MOST_LINE_ENDS:
         return run[0]
@@ -244,7 +244,7 @@ def _short_blanks(run: re.Match[str]) -> str:
 
 
 def _without_stacks(text: str) -> Iterator[str]:
-    """The pieces of a text; of marks on one letter the first ones, and how many more there are."""
+    """The pieces of a text, with only the first marks on each letter, and the number of the others."""
     for is_mark, run in groupby(text, key=lambda each: each > "\u02ff" and unicodedata.category(each) in {"Mn", "Me"}):
         piece = "".join(run)
         more = 0
@@ -254,7 +254,7 @@ def _without_stacks(text: str) -> Iterator[str]:
 
 
 def _escape(found: re.Match[str]) -> str:
-    """How a character is written out; of a run of the same one, its first."""
+    """The escape of a character. For a run of one character, this is the escape of a single one."""
     character = found[0][0]
     number = ord(character)
     short = _SHORT_ESCAPES.get(character)
@@ -262,20 +262,20 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _fence(text: str, least: int) -> str:
-    """More backticks than any run of them in the text has."""
+    """A fence with more backticks than any run of backticks in the text."""
     return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
-# What the model says may look like a question, and show a harmless call right before the true one.
+# The model's text may imitate a question, and show a harmless call right before the real one.
 
 _HEADINGS = [
     (max(heading[language].split("{count}"), key=len), user_texts.NOT_THE_QUESTION[language])
     for heading in (user_texts.APPROVAL_REQUEST, user_texts.APPROVAL_REQUEST_FOR_SEVERAL)
     for language in heading
 ]
-"""The longest part of each that is always the same, and what is written behind it."""
+"""The longest constant part of each heading, and the remark that is written after an imitation."""
 _READ_AS_ONE = re.compile(r"&#?\w{1,32};|\]\([^()\s]{0,200}\)|.", re.DOTALL)
-"""A character as HTML writes it, the address of a link, or a character."""
+"""An HTML character reference, the address of a link, or a single character."""
 _NO_LETTERS = re.compile(r"[\W_]+")
 _ALIKE = {
     "a": "\u0430\u0251\u03b1",
@@ -294,20 +294,21 @@ _ALIKE = {
     "v": "\u0475\u03bd",
     "y": "\u0443\u03b3",
 }
-"""What looks like a letter of the English heading, by that letter: Cyrillic, Greek and Armenian letters, digits."""
+"""Characters that look like a letter of the English heading, by that letter: Cyrillic, Greek and Armenian letters, and
+digits."""
 _LOOKS_LIKE = {ord(other): letter for letter, others in _ALIKE.items() for other in others}
 _WINDOW = 500
-"""Characters before a heading's end in which it may be spread."""
+"""Maximum characters over which a heading may be spread."""
 
 
 class ImitationGuard:
-    """Marks, in a model's text that comes in pieces, what looks like the heading of a question."""
+    """Marks imitations of a question's heading in a model's text that arrives in pieces."""
 
     def __init__(self) -> None:
-        self._before = ""  # the text before, as far as a heading may have begun there
+        self._before = ""  # the end of the previous text, in which a heading may have begun
 
     def marked(self, text: str) -> str:
-        """The piece, with a remark behind each such heading."""
+        """The piece, with a remark after each such heading."""
         window = self._before + text
         start = len(self._before)
         written = list[str]()
@@ -323,7 +324,7 @@ class ImitationGuard:
 
 
 def _letters(text: str) -> str:
-    """The letters of a text as the eye reads them: without marks, width, case, and what is alike."""
+    """The letters of a text as the eye reads them: differences of marks, width, case and look-alikes are removed."""
     return _NO_LETTERS.sub("", unicodedata.normalize("NFKD", text).casefold().translate(_LOOKS_LIKE))
 
 
@@ -331,7 +332,7 @@ _SOUGHT = [(_letters(heading), f" {remark}") for heading, remark in _HEADINGS]
 
 
 def _read(token: str) -> str:
-    """The letters that a token shows."""
+    """The visible letters of a token."""
     if token.startswith("]("):
         return ""
     return _letters(html.unescape(token))
@@ -345,7 +346,7 @@ def _may_have_heading(text: str) -> bool:
 
 
 def _ends_of_headings(text: str) -> Iterator[tuple[int, str]]:
-    """Where the headings in a text end, and what is to be written there."""
+    """The positions where headings in a text end, and the remarks to write there."""
     letters = list[str]()
     ends = list[int]()
     for token in _READ_AS_ONE.finditer(text):
@@ -361,7 +362,7 @@ def _ends_of_headings(text: str) -> Iterator[tuple[int, str]]:
 
 
 def said_besides(text: str) -> str:
-    """What the model said beside calls that wait, as a quotation behind the question."""
+    """The text that came with waiting calls, as a quotation after the question."""
     said = ImitationGuard().marked(text.strip())
     return re.sub(r"\A(?!\Z)|\r\n?|\n", r"\g<0>> ", said)
 
@@ -406,6 +407,6 @@ def _lines(call: WaitingCall, language: str, *, is_alone: bool) -> Iterator[str]
             ]
             about = f" ({'; '.join(results)})"
         shown = code(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False))
-        if given == "":  # code would show the text '""', too
+        if given == "":  # the text '""' would look the same as code
             shown = user_texts.EMPTY_TEXT[language]
         yield f"- {inline_code(argument)}{about}:{'' if shown.startswith('\n') else ' '}{shown}"

@@ -1,7 +1,8 @@
-"""A conversation as records, which the state variable holds.
+"""A conversation as records, which the state variable contains.
 
-They have what users, models and tools said, and the calls that wait for an approval; no system prompt, no media, no
-thoughts, no opaque bodies and no notes of one run. They come back as input: each class is also the schema of its JSON.
+They contain what users, models and tools said, and the calls that wait for approval, but no system prompt, media,
+thoughts, opaque bodies, or notes of a single run. They are read back as input, so each class is also the schema of its
+JSON.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,12 +21,12 @@ from internal.text.texts import cut_to_size
 from prompt import template
 
 type Several[T] = Annotated[tuple[T, ...], FailFast()]
-"""Without ``FailFast``, a text with a million wrong items would make a million errors."""
+"""A tuple that stops at the first error: a text with a million invalid items would otherwise cause a million errors."""
 MAX_SUBTASKS = 8
-"""Of a plan; a subtask has fewer attempts."""
+"""Maximum number of subtasks of a plan. A subtask has fewer attempts."""
 type Few[T] = Annotated[tuple[T, ...], Field(max_length=MAX_SUBTASKS), FailFast()]
 MAX_FOUND_TOOLS = 40
-"""That a state remembers; later runs offer all of them."""
+"""Maximum number of found tools in a state. Later runs offer all of them."""
 type Count = Annotated[int, Field(ge=0, le=MAX_EXACT_INTEGER)]
 
 
@@ -34,7 +35,7 @@ class _Record(BaseModel):
 
 
 class FileRecord(_Record):
-    """A file that a waiting call names, as Dify described it: its content stays where its address leads."""
+    """A file that a waiting call names, as Dify described it. Only its address is stored, not its content."""
 
     name: str
     url: str
@@ -46,31 +47,31 @@ class FileRecord(_Record):
 
 
 class CallRecord(_Record):
-    """A tool call; its tool is found again by provider and own name, never by the model's alias for it."""
+    """A tool call. Its tool is found again by provider and own name, never by the name that the model sees."""
 
     id: str
-    """The provider's, as prompts have it. Of a call that waits, the id under which the user answers it."""
+    """The provider's id, as prompts have it. For a waiting call, the id with which the user answers it."""
     provider: str
     """"" for a tool that the node did not have."""
     tool: str
-    """What Dify calls it; what the model wrote where the node has no such tool."""
+    """The tool's name in Dify, or the name that the model wrote if the node has no such tool."""
     setting: str = ""
     arguments: str
-    """The text of a JSON object, as the model wrote it. Of a call that waits and refers to results: with the results
-    in it, as the user approves it."""
+    """The text of a JSON object, as the model wrote it. For a waiting call that refers to results, it contains the
+    results, as the user approves it."""
     attached: Several[FileRecord] = ()
-    """The files that a call which waits is to send."""
+    """The files that a waiting call will send."""
     written: str = ""
-    """Of a call that waits and refers to results, its arguments as the model wrote them."""
+    """The arguments as the model wrote them, for a waiting call that refers to results."""
     call_id: str = ""
-    """Of a call that waits, the provider's id. "" in states of older versions: the call gets one that all take."""
+    """The provider's id of a waiting call. It is "" in states of older versions: the call then gets a portable id."""
     is_asked: bool = True
-    """False for one that waits only because others of its round do: the user is not asked, and it runs with them."""
+    """False for a call that waits only because others of its round do: the user is not asked, and it runs with them."""
     result: str | None = None
-    """None while it waits."""
+    """The result; None while the call waits."""
 
     def ended(self, result: str) -> Self:
-        """The same call, which waited, with its result: under the provider's id, and as the model wrote it.
+        """The formerly waiting call with its result, the provider's id, and the arguments as the model wrote them.
 
         Another id or other arguments would be another call for the provider, which may refuse it or miss its cache.
         """
@@ -90,12 +91,12 @@ class FindingRecord(_Record):
 
 
 class UserRecord(_Record):
-    """What the user said; a turn begins with it."""
+    """What the user said. A turn begins with it."""
 
     kind: Literal["user"] = "user"
     text: str
     files: Several[str] = ()
-    """A line for each file."""
+    """One line for each file."""
     context: str = ""
     """The ``<context>`` block that stood before it."""
     findings: Few[FindingRecord] = ()
@@ -103,13 +104,14 @@ class UserRecord(_Record):
 
 
 class RoundRecord(_Record):
-    """A model turn with its calls and their results."""
+    """A turn of the model with its calls and their results."""
 
     kind: Literal["round"] = "round"
     said: str = ""
     """What the turn said, without thoughts."""
     content: str = ""
-    """The whole turn, as the model wrote it. "" where that is the same, and where its thoughts had to make room."""
+    """The whole turn as the model wrote it. It is "" if ``said`` is the same, or if thoughts were removed for lack of
+    room."""
     model: str = ""
     """The model that made the calls, as "provider/name". "" in states of older versions."""
     calls: Annotated[tuple[CallRecord, ...], Field(min_length=1), FailFast()]
@@ -119,21 +121,21 @@ class RoundRecord(_Record):
         return tuple(call for call in self.calls if call.result is None)
 
     def answered(self, results: Iterable[str]) -> Self:
-        """The same with these results of the calls that wait, in their order."""
+        """A copy with these results for the waiting calls, in their order."""
         left = iter(results)
         calls = [call if call.result is not None else call.ended(next(left)) for call in self.calls]
         return self.model_copy(update={"calls": tuple(calls)})
 
 
 class AnswerRecord(_Record):
-    """What the agent answered; a turn ends with it."""
+    """What the agent answered. A turn ends with it."""
 
     kind: Literal["answer"] = "answer"
     text: str
 
 
 class SummaryRecord(_Record):
-    """What a model wrote of the turns that stood here; the first entry, if there is one."""
+    """A model's summary of the oldest turns, in their place. Only the first entry can be a summary."""
 
     kind: Literal["summary"] = "summary"
     text: str
@@ -143,11 +145,11 @@ type EntryRecord = Annotated[UserRecord | RoundRecord | AnswerRecord | SummaryRe
 
 
 class SubtaskRecord(_Record):
-    """A subtask of a plan in which calls wait."""
+    """A subtask of a plan that has waiting calls."""
 
     name: str
     answer: str = ""
-    """"" while calls of it wait."""
+    """The answer; "" while calls of the subtask wait."""
     completed: bool = False
     attempts: Count = 0
     rounds: Count = 0
@@ -155,11 +157,11 @@ class SubtaskRecord(_Record):
     nearest: str = ""
     """The best answer so far that was not accepted."""
     entries: Several[EntryRecord] = ()
-    """Its own conversation, from the request on; empty when it is done."""
+    """The conversation of the subtask, beginning with the request; empty once the subtask is done."""
 
 
 class PlanRecord(_Record):
-    """A plan in which calls wait; the question is the last entry of the state."""
+    """A plan that has waiting calls. The question is the last entry of the state."""
 
     subtasks: Annotated[tuple[SubtaskRecord, ...], Field(min_length=1, max_length=MAX_SUBTASKS), FailFast()]
 
@@ -171,7 +173,7 @@ class SourceRecord(_Record):
 
 
 class ToolRecord(_Record):
-    """A tool that the conversation has found, by what Dify calls it."""
+    """A tool that the conversation has found, with its names in Dify."""
 
     provider: str
     tool: str
@@ -182,29 +184,29 @@ class State(_Record):
     """A conversation up to the end of a run."""
 
     strategy: str
-    """The name of the one that made it: only the same one continues calls that wait."""
+    """The name of the strategy that made the state. Only the same strategy continues its waiting calls."""
     entries: Several[EntryRecord] = ()
     plan: PlanRecord | None = None
     sources: Several[SourceRecord] = ()
-    """Sources of this conversation, in the order of their numbers; not all of them in a long one."""
+    """Sources of this conversation, in the order of their numbers. In a long conversation some are missing."""
     found: Annotated[tuple[ToolRecord, ...], Field(max_length=MAX_FOUND_TOOLS), FailFast()] = ()
-    """Tools that prompts offer besides the first ones; the newest in a long conversation."""
+    """Tools that prompts offer after the first ones. In a long conversation only the newest are kept."""
     skills: Several[str] = ()
-    """Names of those that the conversation has read, the last one at the end."""
+    """Names of the skills that the conversation has read, in the order of their last reading."""
     last_source: Count = 0
-    """The highest number that a source of this conversation has had."""
+    """The highest number of a source in this conversation."""
     last_call: Count = 0
-    """How many calls of this conversation have waited."""
+    """Number of calls that have waited in this conversation."""
     last_result: Count = 0
-    """How many results of this conversation have had an id."""
+    """Number of results that have had an id in this conversation."""
 
     @property
     def conversations(self) -> tuple[tuple[EntryRecord, ...], ...]:
-        """The entries, and those of each subtask."""
+        """The entries of the state, and the entries of each subtask."""
         return self.entries, *(subtask.entries for subtask in (self.plan.subtasks if self.plan else ()))
 
     def with_conversations(self, conversations: Iterable[Iterable[EntryRecord]]) -> Self:
-        """The same with these entries, and these of each subtask."""
+        """A copy with these entries for the state and for each subtask."""
         entries, *of_subtasks = map(tuple, conversations)
         subtasks = [
             subtask.model_copy(update={"entries": own})
@@ -220,11 +222,11 @@ class State(_Record):
         return tuple(call for entry in last if isinstance(entry, RoundRecord) for call in entry.waiting)
 
     def redacted(self, secrets: Redactor) -> Self:
-        """The same without these secrets; arguments stay JSON."""
+        """A copy without these secrets. Arguments stay JSON."""
         return self.with_texts(secrets.text, secrets.json_text)
 
     def with_texts(self, change: Callable[[str], str], change_json: Callable[[str], str]) -> Self:
-        """The same with each text changed; those that are JSON, by ``change_json``."""
+        """A copy with each text changed by ``change``, and each JSON text by ``change_json``."""
 
         def changed(value: object, name: str) -> object:
             if not isinstance(value, str) or name == "kind":
@@ -237,7 +239,7 @@ class State(_Record):
 
 
 def found_tools(state: State | None, toolbox: Toolbox) -> dict[str, Tool]:
-    """The tools that a conversation has found and the node still has, by the names that the model knows."""
+    """The tools that a conversation has found and the node still has, by the names that the model sees."""
     if state is None:
         return {}
     tools = (toolbox.find(record.provider, record.tool, record.setting) for record in state.found)
@@ -245,17 +247,17 @@ def found_tools(state: State | None, toolbox: Toolbox) -> dict[str, Tool]:
 
 
 def recorded_tools(found: Iterable[Tool]) -> tuple[ToolRecord, ...]:
-    """The newest of what was found."""
+    """Records of the newest tools that were found."""
     records = [ToolRecord(provider=tool.provider, tool=tool.own_name, setting=tool.setting) for tool in found]
     return tuple(records[-MAX_FOUND_TOOLS:])
 
 
-# Records as they are quoted in a prompt.
+# Records as they are quoted in prompts.
 
 _ONE_RESULT = 4_000
-"""Characters of one result."""
+"""Maximum characters of one result."""
 _ALL_RESULTS = 12_000
-"""Characters of all results that no answer puts into words."""
+"""Maximum characters of all unread results together."""
 
 
 def call_of(call: CallRecord, toolbox: Toolbox) -> ToolCall:
@@ -265,7 +267,7 @@ def call_of(call: CallRecord, toolbox: Toolbox) -> ToolCall:
 
 
 def findings_block(findings: Iterable[FindingRecord]) -> str:
-    """What subtasks found, each in a tag of its own."""
+    """The findings of subtasks, each in its own tag."""
     return "\n".join(
         f'<finding subtask="{attribute(found.subtask)}" completed="{"yes" if found.completed else "no"}">\n'
         f"{escaped(found.answer)}\n</finding>"
@@ -274,24 +276,24 @@ def findings_block(findings: Iterable[FindingRecord]) -> str:
 
 
 def quoted_result(result: str) -> str:
-    """A tool's result as it is read outside of its conversation."""
+    """A tool's result as it is quoted outside of its conversation."""
     return cut_to_size(result, _ONE_RESULT)
 
 
 def unread_results(results: Iterable[str]) -> str:
-    """What a finding has where its model did not put the results into words."""
+    """The text of a finding whose model did not use the results in an answer."""
     quoted = "\n\n".join(map(quoted_result, results))
     return template.UNREAD_RESULTS.format(results=cut_to_size(quoted, _ALL_RESULTS))
 
 
-# What a run did, as records.
+# Makes records of what a run did.
 
 _MAX_SOURCES = 300
-"""Of a conversation."""
+"""Maximum number of sources in the record of a conversation."""
 
 
 def record_of(judged: JudgedCall, result: str | None = None) -> CallRecord:
-    """A call; one that waits with all that the user is asked to approve: its arguments, and its files."""
+    """The record of a call. A waiting call has everything that the user is asked to approve: arguments and files."""
     call = judged.call
     tool = judged.tool
     record = CallRecord(
@@ -315,13 +317,13 @@ def record_of(judged: JudgedCall, result: str | None = None) -> CallRecord:
 
 
 def waiting_files(state: State | None) -> dict[str, File]:
-    """The files of the calls that wait, by their names."""
+    """The files of the waiting calls, by name."""
     attached = [file for call in (state.waiting if state else ()) for file in call.attached]
     return {each.name: File(type=FileType(each.kind), **each.model_dump(exclude={"name", "kind"})) for each in attached}
 
 
 def settled(state: State) -> tuple[EntryRecord, ...]:
-    """The conversation of a state, with its waiting calls answered as not approved."""
+    """The conversation of a state, in which the waiting calls are answered as not approved."""
     if not state.waiting:
         return state.entries
     *before, last = state.entries
@@ -335,7 +337,7 @@ def settled(state: State) -> tuple[EntryRecord, ...]:
 
 
 def _unfinished(subtask: SubtaskRecord) -> str:
-    """What is left of a subtask whose calls were not approved: what it did before must not be done again."""
+    """A text about a subtask whose calls were not approved. It says what was done, so that it is not repeated."""
     rounds = (entry for entry in subtask.entries if isinstance(entry, RoundRecord))
     found = [call.result for entry in rounds for call in entry.calls if call.result is not None]
     if found:
@@ -344,7 +346,7 @@ def _unfinished(subtask: SubtaskRecord) -> str:
 
 
 def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]) -> tuple[SourceRecord, ...]:
-    """The sources of the conversation, the newest of them in a long one."""
+    """The sources of the conversation. In a long conversation only the newest are kept."""
     cut = slice(MAX_TITLE_LENGTH)
     new = [
         SourceRecord(number=number, title=source.label[cut], document_id=source.document_id and source.document_id[cut])
@@ -354,5 +356,5 @@ def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]
 
 
 def earlier_media(kind: str, name: str | None) -> str:
-    """What later runs read in place of a file that the user or the model sent."""
+    """The text that later runs read in place of a file that the user or the model sent."""
     return template.EARLIER_MEDIA.format(kind=kind, name=f" {name}" if name else "")

@@ -1,4 +1,4 @@
-"""The state variable: the record of a conversation as one text, which is shrunk until it has room, and read back."""
+"""The state variable: the record of a conversation as one text, shortened until it fits, and decoded again."""
 
 import base64
 import hashlib
@@ -20,33 +20,33 @@ from prompt import template
 
 VERSION = 1
 MAX_LENGTH = 128 * 1024
-"""Characters of a state; Dify fails a conversation for good when one of its variables is above 200 KiB."""
+"""Maximum characters of a state. A conversation in Dify fails permanently if one of its variables exceeds 200 KiB."""
 MAX_UNPACKED = 1024 * 1024
-"""Bytes of JSON: pydantic reads as much of anything in 0.1 s, in which no other session runs."""
+"""Maximum bytes of JSON. Pydantic reads this much in 0.1 s, during which no other session runs."""
 MAX_ENTRIES = 5_000
-"""Later runs pass over all of them several times."""
+"""Maximum number of entries. Later runs iterate over all of them several times."""
 MAX_WAITING = 64 * 1024
-"""Bytes of JSON that the waiting calls of a state may have together, so that they all fit (docs/state.md)."""
+"""Maximum bytes of JSON of all waiting calls together, so that they fit into a state (docs/state.md)."""
 _BEGINNING = "gpt5-agent-state."
 _CHECKSUM_LENGTH = 32
 _MAX_PACKED = (MAX_LENGTH - len(f"{_BEGINNING}{VERSION}.") - _CHECKSUM_LENGTH - 1) // 4 * 3
-"""Bytes whose base64 has room behind version and checksum."""
+"""Maximum bytes whose base64 fits after version and checksum."""
 _NONE = frozenset({"", "null", "None", "[]", "{}"})
-"""What Dify or a developer puts in place of a state before there is one."""
+"""Texts that stand for a missing state in Dify."""
 _ADVICE = "give it the variable 'state' of an earlier run, unchanged, or leave it blank to begin without one"
 
 
 def encode(state: State) -> str:
-    """The state as text, with as much of it as has room; a ``ValueError`` if the calls that wait have none."""
+    """The state as text, shortened to fit; raises ``ValueError`` if the waiting calls do not fit."""
     content = base64.urlsafe_b64encode(_fitted(state.with_texts(wellformed, wellformed))).decode()
     return f"{_BEGINNING}{VERSION}.{_checksum(content)}.{content}"
 
 
 def decode(text: str) -> State | None:
-    """The state that a text holds; None for a text that means no state.
+    """The state in a text; None for a text that means that there is no state.
 
-    The checksum finds damage, such as a text that was cut; anybody can write a text with a correct one. Raises
-    ``InvalidParameters``, which quotes nothing, if it is not a state of this version, whole and unchanged.
+    The checksum detects damage, such as a text that was cut, but not forgery. Raises ``InvalidParameters``, without
+    quotations, unless the text is a complete and unchanged state of this version.
     """
     text = text.strip()
     if text in _NONE:
@@ -65,12 +65,12 @@ def decode(text: str) -> State | None:
 
 
 def size_of_waiting(call: CallRecord) -> int:
-    """The bytes of JSON that a waiting call takes in a state at most; of all that wait, ``MAX_WAITING`` fit."""
+    """The maximum bytes of JSON of a waiting call in a state. All of them together may have ``MAX_WAITING``."""
     return len(json.dumps(call.model_dump(), ensure_ascii=False).encode(errors="replace"))
 
 
 def _content(text: str) -> bytes:
-    """What is in the base64, after version and checksum were compared."""
+    """The decoded base64, after version and checksum were verified."""
     if not text.startswith(_BEGINNING):
         raise _refused("it is not a state: it does not begin as one")
     version = re.match(r"([0-9]{1,9})\.", text.removeprefix(_BEGINNING))
@@ -91,7 +91,7 @@ def _checksum(content: str) -> str:
 
 
 def _unpacked(content: bytes) -> str:
-    """The JSON; no more of it than a state can have is unpacked, since a small text can unpack to gigabytes."""
+    """The unpacked JSON. Unpacking stops at the limit of a state, since a small text can unpack to gigabytes."""
     unpacker = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
     try:
         written = unpacker.decompress(content, MAX_UNPACKED + 1)
@@ -105,7 +105,7 @@ def _unpacked(content: bytes) -> str:
 
 
 def _check(state: State) -> None:
-    """Refuse too many entries, and calls that no run could have left like this."""
+    """Refuse too many entries, and calls that no run could have left in this form."""
     if sum(map(len, state.conversations)) > MAX_ENTRIES:
         raise ValueError("too many entries")
     waiting = [call.id for call in state.waiting]
@@ -122,26 +122,26 @@ def _refused(problem: str, advice: str = _ADVICE) -> InvalidParameters:
     return InvalidParameters(f"parameter 'state': {problem}; {advice}")
 
 
-# What a state does without where it would be too large: thoughts, contexts, long results, turns, of each the oldest
-# first and no more than has to go; at the very end, most of the last turn. Calls that wait never go.
+# What is removed from a state that is too large: thoughts, contexts, long results, then turns, each starting with the
+# oldest and no more than necessary; finally most of the last turn. Waiting calls are never removed.
 
 _RECENT_TURNS = 3
-"""The last turns, whose results stay whole for longer."""
+"""Number of last turns whose results are shortened later than those of other turns."""
 _KEPT = 1_000
-"""Characters of a result that was cut."""
+"""Maximum characters of a shortened result."""
 _TEXT_LIMITS = (20_000, 1_000, 100)
-"""Characters of each text, at the very end."""
+"""Maximum characters of each text, in the last steps."""
 
 type _Step = Callable[[State, int], State]
 
 
 def _fitted(state: State) -> bytes:
-    """The packed JSON of as much of a state as has room."""
+    """The packed JSON of a state, shortened until it fits."""
     every_entry = sum(map(len, state.conversations))
     turns = _turns(state.entries)
     earlier = max(0, len(turns) - 1)
     older = max(0, len(turns) - _RECENT_TURNS)
-    steps: list[tuple[_Step, int, int]] = [  # what goes, how much of it at most, and the turns that would go before it
+    steps: list[tuple[_Step, int, int]] = [  # the change, how often at most, and the turns that go first
         (partial(_changed, _without_thoughts), every_entry, 0),
         (partial(_changed, _without_context), every_entry, 0),
         (partial(_changed, _with_short_results), turns[older] if turns else 0, 0),
@@ -189,12 +189,12 @@ def _packed(state: State) -> bytes:
 
 
 def _turns(entries: Sequence[EntryRecord]) -> list[int]:
-    """Where each turn begins: with what the user said."""
+    """The positions where turns begin: with what the user said."""
     return [at for at, entry in enumerate(entries) if at == 0 or isinstance(entry, UserRecord)]
 
 
 def _changed(change: Callable[[EntryRecord], EntryRecord], state: State, number: int) -> State:
-    """The state with its oldest entries changed, so many of them; those of subtasks come last."""
+    """The state with its ``number`` oldest entries changed. Entries of subtasks come last."""
     places = count()
     return state.with_conversations(
         [change(entry) if next(places) < number else entry for entry in in_turns(entries)]
@@ -203,7 +203,7 @@ def _changed(change: Callable[[EntryRecord], EntryRecord], state: State, number:
 
 
 def _without_thoughts(entry: EntryRecord) -> EntryRecord:
-    """A round whose calls wait keeps its thoughts: some providers refuse its results without them."""
+    """The entry without thoughts, except for a round with waiting calls: some providers would refuse its results."""
     if not isinstance(entry, RoundRecord) or entry.waiting:
         return entry
     return entry.model_copy(update={"content": ""})
@@ -216,7 +216,7 @@ def _without_context(entry: EntryRecord) -> EntryRecord:
 
 
 def _with_short_results(entry: EntryRecord) -> EntryRecord:
-    """What subtasks found counts as results."""
+    """The entry with shortened results. The findings of subtasks count as results."""
     match entry:
         case UserRecord(findings=findings):
             found = (each.model_copy(update={"answer": _cut_text(each.answer, _KEPT)}) for each in findings)
@@ -230,7 +230,7 @@ def _with_short_results(entry: EntryRecord) -> EntryRecord:
 
 
 def _without_turns(state: State, number: int) -> State:
-    """The state without its oldest turns; a summary stays."""
+    """The state without its oldest turns. A summary is kept."""
     begin = 0
     if number:
         begin = _turns(state.entries)[number]
@@ -239,7 +239,7 @@ def _without_turns(state: State, number: int) -> State:
 
 
 def _without_rounds(state: State, number: int) -> State:
-    """The last turn, with a summary before it, and each subtask keep what they begin with, and their end."""
+    """The state with only the first and last entries of the last turn and of each subtask. A summary is kept."""
 
     def shortened(entries: tuple[EntryRecord, ...]) -> tuple[EntryRecord, ...]:
         begun = 1 + any(isinstance(entry, SummaryRecord) for entry in entries[:1])
@@ -255,9 +255,10 @@ def _with_short_texts(state: State, number: int) -> State:
 
 
 def _cut(record: dict[str, Any], limit: int) -> Any:  # noqa: ANN401 - a record's fields
-    """A record whose texts have at most this many characters each, except for those of calls that wait.
+    """A record with each text cut to this many characters, except for the texts of waiting calls.
 
-    Arguments stay JSON. At the lowest limit files go, and of the calls all but those that wait, or the last one.
+    Arguments stay JSON. At the lowest limit, files are removed, and all calls except for the waiting ones, or the last
+    one.
     """
 
     def cut(value: Any, name: str) -> object:  # noqa: ANN401 - a record's fields

@@ -1,1 +1,1 @@
-"""One model turn: the request, the stream as it comes, its calls, and what the user sees of it."""
+"""One model turn: the request, the stream, the calls in it, and what the user sees."""

@@ -1,4 +1,4 @@
-"""Shows a turn while it streams: text is held back until it is clearly the answer, and no remark before calls."""
+"""Shows a turn while it streams. Text is held back until it is clearly the answer and not a remark before calls."""
 
 import re
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ from internal.text.thoughts import (
 )
 
 PLAINLY_AN_ANSWER = 240
-"""Letters. The policy asks for remarks of one sentence, which is shorter; a longer one is shown as if it were the
-answer."""
+"""Letters from which on a text is shown as the answer. The policy asks for remarks of one sentence, which are
+shorter."""
 _LETTERS_OF_A_WIDE_ONE = 4
-"""A Chinese, Japanese or Korean character says as much as several letters, and takes a model as long."""
+"""A Chinese, Japanese or Korean character counts as this many letters: it says as much, and takes a model as long."""
 _WIDE = r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 _BEGINS_A_BLOCK = re.compile(r"^ {0,3}(?:#{1,6} |\||```|~~~)", re.MULTILINE)
-"""A heading, a table or a code fence. Lists are not among them: some remarks begin with one (docs/model-facts.md, "Text
-before tool calls")."""
+"""The beginning of a heading, a table or a code fence. Lists are not included, because some remarks begin with one
+(docs/model-facts.md, "Text before tool calls")."""
 
 type CallReader = TextCalls | UnparsedCalls
 """Finds the calls that a model writes as text, on purpose or by mistake."""
@@ -37,31 +37,32 @@ type CallReader = TextCalls | UnparsedCalls
 
 @dataclass(frozen=True)
 class DisplayRule:
-    """How a turn is shown, and its place among the rounds of its loop."""
+    """How a turn is shown, and its position among the rounds of its loop."""
 
     show_thoughts: bool
     step: int
-    """The number of the tool round that the turn may become, from 1; ``last_step`` where its calls do not run."""
+    """The number of the tool round that the turn may become, from 1; ``last_step`` if its calls do not run."""
     last_step: int
     """The closing answer's number."""
     text_is_answer: bool = True
-    """False where the answer has to be a call: text is then never the answer."""
+    """False if the answer must be a call: text is then never the answer."""
     is_seen: bool = True
-    """False where the user sees nothing of what the model says, as in a subtask."""
+    """False if the user does not see the model's text, as in a subtask."""
     holds_answer: bool = False
-    """Whether an answer is not shown but judged first; one that was cut is shown in any case."""
+    """Whether an answer is judged before it is shown. An answer that was cut is always shown."""
     may_ask: bool = False
-    """Whether a call of the turn may have the user asked for approval: until it is known that the text is the answer,
-    nothing of it is shown that could hide the question."""
+    """Whether a call of the turn may lead to a question for approval. Until the text is known to be the answer, nothing
+    is shown that could hide the question."""
     may_bring: bool = False
-    """Whether a call of the turn may bring the answer, word for word: text is shown once it is known that none does."""
+    """Whether the result of a call may itself be the answer. Text is then shown only when it is known that there is no
+    such call."""
 
     ends_at_unparsed: bool = False
-    """Whether a call that is written as text ends the run: the words before it are then the answer."""
+    """Whether a call that is written as text ends the run. The text before it is then the answer."""
 
     @property
     def may_call_tools(self) -> bool:
-        """False without tools and in the closing answer: text is then never a remark before calls."""
+        """Whether calls are possible. Without tools and in the closing answer, text is never a remark before calls."""
         return self.step < self.last_step
 
 
@@ -69,7 +70,7 @@ class TurnDisplay:
     """Shows one turn; ``feed`` it chunks of raw text, then ``finish`` it once."""
 
     def __init__(self, rule: DisplayRule, calls: CallReader | None = None, tags: tuple[str, ...] = ()) -> None:
-        """With ``calls``, calls are a part of the text, which is not shown; ``tags`` are those of thoughts."""
+        """``calls`` finds calls in the text, which are not shown; ``tags`` enclose thoughts."""
         self._rule = rule
         self._text_calls = calls
         self._splitter = ThoughtSplitter(tags)
@@ -80,7 +81,8 @@ class TurnDisplay:
             self._is_answer = None if rule.may_call_tools else True
         else:
             self._is_answer = False
-        """Whether the visible text is shown as it comes; None: it may still be a remark, and is held back."""
+        """Whether the visible text is shown as it arrives. None means that it may still be a remark and is held
+        back."""
         self._shown = Pieces()
         """The visible text that was shown."""
         self._held = Pieces()
@@ -90,10 +92,10 @@ class TurnDisplay:
         if rule.may_ask:
             self._guard = ImitationGuard()
         self._may_hide = rule.may_ask and rule.may_call_tools
-        """Whether text may hide a question that follows it."""
+        """Whether a question may follow the text, which could hide it."""
         self._holds_answer = rule.holds_answer or (rule.may_bring and rule.may_call_tools)
         self._has_opened = False
-        """Whether what is held back may open a block that hides what follows."""
+        """Whether the held-back text may open a block that hides the text after it."""
 
     @property
     def text(self) -> str:
@@ -102,7 +104,7 @@ class TurnDisplay:
 
     @property
     def held_back(self) -> str:
-        """The visible text that the user is to see and has not seen so far."""
+        """The visible text that the user should see and has not seen yet."""
         if not self._rule.is_seen:
             return ""
         return str(self._held)
@@ -113,7 +115,7 @@ class TurnDisplay:
 
     @property
     def is_answering(self) -> bool:
-        """Whether the answer is under way: its text has been shown, or would have been."""
+        """Whether the answer has begun: its text has been shown, or would have been."""
         return bool(self._is_answer and (self._shown or (self._holds_some and self._held)))
 
     @property
@@ -123,11 +125,11 @@ class TurnDisplay:
 
     @property
     def _holds_some(self) -> bool:
-        """Whether text of an answer may wait for the end of the turn."""
+        """Whether an answer's text may have to wait for the end of the turn."""
         return self._holds_answer or self._may_hide
 
     def expect_calls(self) -> None:
-        """Note that calls have come: text that is held back is a remark on the way to them."""
+        """Note that calls have arrived: text that is held back is a remark before them."""
         if self._is_answer is None or (self._holds_some and not self._shown):
             self._is_answer = False
 
@@ -136,10 +138,10 @@ class TurnDisplay:
         yield from self._show(self._splitter.feed(text))
 
     def finish(self, *, has_tool_calls: bool, is_cut: bool = False, is_judged: bool = True) -> Iterator[Shown]:
-        """Show the rest, now that it is known what the turn was.
+        """Show the rest, now that the turn is over.
 
-        The calls of a turn that was cut never run, so its text is not a remark on the way to them. An answer that is
-        held back stays so unless ``is_judged`` says that there will be no judgement.
+        The calls of a turn that was cut never run, so its text is not a remark before them. An answer that is held back
+        is shown only if ``is_judged`` says that there will be no judgement.
         """
         yield from self._show(self._splitter.finish(calls_follow=has_tool_calls, is_cut=is_cut))
         if self._text_calls:
@@ -163,7 +165,7 @@ class TurnDisplay:
             yield from _steps(ThoughtText, f"\n{remark}" if self._thoughts else remark)
 
     def _show(self, pieces: list[Piece]) -> Iterator[Shown]:
-        """Show pieces that came together, as far as it is known what they are."""
+        """Show pieces that arrived together, as far as it is known what they are."""
         if not self._shown and any(piece.kind is PieceKind.WAS_THOUGHT for piece in pieces):
             pieces = without_was_thought([Piece(PieceKind.TEXT, self._take_back()), *pieces])
         for piece in in_turns(pieces):
@@ -178,7 +180,7 @@ class TurnDisplay:
                     pass  # the user has read the text as the answer: it stays one
 
     def _take_back(self) -> str:
-        """All visible text so far, none of which was shown: it was a thought."""
+        """Remove and return all visible text so far, which was not shown and turned out to be a thought."""
         before = self._take_held() + self._text_trimmer.held
         if self._text_calls:
             before += self._text_calls.take_back()
@@ -189,7 +191,7 @@ class TurnDisplay:
         return before
 
     def _without_calls(self, words: str) -> str:
-        """Of visible words those that are no part of a call; with the first call, the others are a remark."""
+        """The visible text that is not part of a call. Once there is a call, text is a remark."""
         if self._text_calls is None:
             return words
         shown = [
@@ -207,7 +209,7 @@ class TurnDisplay:
             yield from self._show_early()
 
     def _show_early(self) -> Iterator[Shown]:
-        """Show what is held if it is plainly the answer, as far as it cannot hide a question behind it."""
+        """Show the held text if it is plainly the answer, as far as it cannot hide a question that follows."""
         if self._is_answer is None and is_plainly_an_answer(str(self._held)):
             self._is_answer = True
         if not self._is_answer or self._holds_answer or self._has_opened:
@@ -243,7 +245,7 @@ class TurnDisplay:
 
 
 class Trimmer:
-    """Drops white space at the beginning and end of a text that comes in pieces."""
+    """Drops white space at the beginning and end of a text that arrives in pieces."""
 
     def __init__(self) -> None:
         self.held = ""
@@ -265,7 +267,7 @@ def _steps[S: (AnswerText, ThoughtText)](kind: type[S], text: str) -> Iterator[S
 
 
 def is_plainly_an_answer(text: str) -> bool:
-    """Whether a text is long enough, or laid out like an answer; more text does not change that."""
+    """Whether a text is as long as an answer, or formatted like one. More text does not change the result."""
     if len(text) >= PLAINLY_AN_ANSWER or _BEGINS_A_BLOCK.search(text):
         return True
     if text.isascii():

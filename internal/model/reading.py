@@ -1,4 +1,4 @@
-"""Reads a model's stream: shows what can be shown, puts the tool calls together, and says what the turn was."""
+"""Reads a model's stream: shows the text, assembles the tool calls, and returns the turn."""
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -68,21 +68,22 @@ _HAS_CALLS = frozenset(
     }
 )
 _MAX_KEPT = MAX_ARGUMENTS_LENGTH + 1
-"""Characters of one call's arguments; one more than are accepted, so that a longer text is still found too long."""
+"""Characters that are kept of one call's arguments: one more than the limit, so that a longer text is still refused."""
 MAX_TURN_TEXT = 1_000_000
-"""Characters of the text and the thoughts of one turn; models write at most a few hundred thousand."""
+"""Maximum characters of the text and the thoughts of one turn. Models write at most a few hundred thousand."""
 MAX_TURN_ARGUMENTS = 2 * MAX_ARGUMENTS_LENGTH
-"""Characters of the arguments of all calls of one turn."""
+"""Maximum characters of the arguments of all calls of one turn."""
 MAX_TURN_PICTURES = 3 * 1024 * 1024
-"""Characters of the pictures of one turn, in base64, that go back to the model; a request has little more room."""
+"""Maximum characters of base64 for the pictures of one turn that go back to the model. A request has little more
+room."""
 _MAX_TOGETHER = 16 * MAX_STEP_LENGTH
-"""Characters of what goes out in one event, so that none takes long."""
+"""Maximum characters of text in one event, so that no event takes long."""
 _MIN_SIZE = 200
-"""Characters that a piece counts for at least, since each takes time however short it is."""
+"""Every piece counts as at least this many characters, because even a short piece takes time."""
 
 
 _BYTES_OF_ARGUMENT = 10
-"""Bytes of memory for a character of arguments, which is kept as text and parsed."""
+"""Bytes of memory for a character of arguments, which are kept both as text and parsed."""
 
 
 @dataclass(frozen=True)
@@ -90,28 +91,28 @@ class ModelTurn:
     """What the model said in one turn."""
 
     content: Content
-    """Raw, thoughts included, as it must go back to the model."""
+    """The raw content with thoughts, as it must go back to the model."""
     text: str
     calls: tuple[ToolCall, ...] = ()
     has_left_out_calls: bool = False
-    """Whether it had more calls than a turn may have."""
+    """Whether the turn had more calls than the limit allows."""
     opaque_body: Any = None
-    """The provider's; carried, never opened."""
+    """Opaque data of the provider. It is passed on and never read."""
     cut: StopReason | None = None
     """Why the turn is not whole: length, content_filter, or time_limit."""
     has_files: bool = False
     has_shown: bool = False
-    """Whether the user has seen anything of it."""
+    """Whether the user has seen any part of the turn."""
     held_back: str = ""
-    """What the user is to see of the text, and has not seen."""
+    """The text that the user should see and has not seen yet."""
     model: str = ""
     """The model that took the turn, as "provider/name"."""
     has_unparsed: bool = False
-    """Whether it has calls written as text, which do not run."""
+    """Whether the turn has calls written as text, which do not run."""
 
     @property
     def weight(self) -> int:
-        """About the bytes of memory that the turn takes: its text is kept in three forms, its calls are parsed."""
+        """Approximate bytes of memory of the turn. Its text is kept in three forms, and its calls are also parsed."""
         parts: Sequence[str | PromptMessageContentUnionTypes] = self.content
         if isinstance(self.content, str):
             parts = [self.content]
@@ -120,7 +121,7 @@ class ModelTurn:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing in it for the user nor for a tool."""
+        """Whether the turn has neither text nor pictures nor calls."""
         return not (self.text or self.calls or self.has_files or self.has_unparsed)
 
 
@@ -133,22 +134,22 @@ class TurnSpan:
     round_key: str
     rule: DisplayRule
     deadline: Deadline
-    """Until something is shown."""
+    """The deadline as long as nothing was shown."""
     end: Deadline
-    """From then on."""
+    """The deadline once something was shown."""
     round: int = 0
-    """The number of its round in the log, from 1; a closing answer has the next one. 0 outside of loops."""
+    """The number of the round in the log, from 1. A closing answer has the next number. 0 outside of loops."""
 
 
 class Reading:
-    """A stream as far as it has come."""
+    """The part of a stream that has arrived so far."""
 
     def __init__(
         self, span: TurnSpan, calls: CallReader | None = None, position: int = 0, tags: tuple[str, ...] = ()
     ) -> None:
-        """``calls`` finds calls in the text, and ``tags`` are those of thoughts, besides ``<think>``.
+        """Start to read; ``calls`` finds calls in the text, ``tags`` enclose thoughts in addition to ``<think>``.
 
-        ``position`` is that of the turn in its conversation: calls without an id get one that no other run gives.
+        ``position`` is the position of the turn in its conversation. It makes the ids of calls without an id unique.
         """
         self.span = span
         self._text_calls = TextCalls()
@@ -164,72 +165,72 @@ class Reading:
         self._fallback_id = f"call_{position}_{span.key}"
         self._calls = CallAssembler(self._fallback_id)
         self._content: list[str | PromptMessageContentUnionTypes] = []
-        """The parts before the text that is under way."""
+        """The parts before the current text."""
         self._text = Pieces()
-        """The text that is under way."""
+        """The current text."""
         self._text_length = 0
         self._pictures_length = 0
         self.is_full = False
-        """Whether the turn has all that one turn may have; what follows is not read."""
+        """Whether the turn has reached a limit. The rest of the stream is then not read."""
         self._opaque_body: Any = None
         self.usage: LLMUsage | None = None
         self._has_forwarded = False
 
     @property
     def has_shown(self) -> bool:
-        """Whether the user has seen anything of this turn, so that it cannot be asked for again."""
+        """Whether the user has seen any part of this turn, so that it cannot be retried."""
         return (self.display.has_shown and self.span.rule.is_seen) or self._has_forwarded
 
     @property
     def is_answering(self) -> bool:
-        """Whether the answer is under way, on the screen or held back for a judgement; a thought is not one."""
+        """Whether the answer has begun, on the screen or held back for a judgement. A thought is not an answer."""
         return self.display.is_answering or self._has_forwarded
 
     @property
     def words(self) -> str:
-        """What has come of a text that may be the answer; "" once a call has come."""
+        """The text so far, which may be the answer; "" once a call has arrived."""
         if self.calls:
             return ""
         return self.display.text
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls that have come, as they would be if the stream ended here."""
+        """The calls so far, as they would be if the stream ended here."""
         return self._calls.calls() or self._text_calls.calls(self._fallback_id)
 
     def estimated_tokens(self) -> int:
-        """What has come, in tokens, for a provider that does not say."""
+        """An estimate of the output tokens so far, for a provider that does not report them."""
         calls = (call.name + call.arguments for call in self.calls)
         said = (self.display.text, self.display.thought, self._unparsed.block)
         return sum(map(estimate_tokens, (*said, *calls)))
 
     @property
     def was_cut_off(self) -> bool:
-        """Whether the stream broke off: its last chunk brings a finish reason, usage, or both."""
+        """Whether the stream broke off: the last chunk of a whole stream has a finish reason, usage, or both."""
         return self.chunks > 0 and self.finish_reason is None and self.usage is None
 
     @property
     def lost_calls(self) -> bool:
-        """Whether the finish reason says that there are calls, and none came."""
+        """Whether the finish reason says that there are calls although none arrived."""
         return self._ending in _HAS_CALLS and not self.calls
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing came at all, not even a thought, and the finish reason does not say why."""
+        """Whether nothing arrived, not even a thought, and the finish reason does not say why."""
         has_content = any(str(getattr(part, "data", part)).strip() for part in (*self._content, str(self._text)))
         return not (has_content or self.calls or self._ending in _CUT_REASONS)
 
     @property
     def _ending(self) -> str:
-        """The finish reason without the name of an enum, in one spelling; "" where none came."""
+        """The finish reason in a normalised spelling, without the name of an enum; "" if none arrived."""
         return (self.finish_reason or "").rpartition(".")[2].lower().replace("-", "_")
 
     def seconds_left(self) -> float:
-        """Seconds until the turn's deadline; an answer that the user reads already has more time."""
+        """Seconds until the turn's deadline. An answer that the user is already reading has more time."""
         return (self.span.end if self.is_answering else self.span.deadline).left()
 
     def finish(self, cut: StopReason | None = None) -> Generator[Event, None, ModelTurn]:
-        """Show what was held back, and return the turn; ``cut`` says why it was cut, if the caller knows that."""
+        """Show the text that was held back, and return the turn; ``cut`` is why it was cut, if the caller knows."""
         cut = cut or _CUT_REASONS.get(self._ending)
         is_cut = cut is not None or (self.was_cut_off and not self.calls)
         has_calls = bool(self.calls)
@@ -257,7 +258,7 @@ class Reading:
         )
 
     def _content_without_calls(self) -> Content:
-        """What the model wrote, without calls in its text: later prompts have these as calls."""
+        """The content without the calls in its text, which later prompts show as calls."""
         self._end_text()
         content = joined(self._content)
         block = self._text_calls.block
@@ -268,7 +269,7 @@ class Reading:
         return self.display.text
 
     def take(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
-        """Read the chunks that have come; texts that follow each other are shown as one, which costs little."""
+        """Read the chunks that have arrived. Consecutive texts are shown as one event, which is cheap."""
         text: list[str] = []
         for chunk in in_turns(chunks):
             delta = chunk.delta
@@ -287,7 +288,7 @@ class Reading:
                 if isinstance(part, ImagePromptMessageContent):
                     yield from self._show_texts(text)
                     event = forward_image(part)
-                    if self._content[-1] is not part:  # it is not read again, and going out takes its time
+                    if self._content[-1] is not part:  # it is not read again, and writing it takes time
                         part.url = part.base64_data = ""
                     self._has_forwarded = self._has_forwarded or isinstance(event, FileForwarded)
                     yield event
@@ -297,7 +298,7 @@ class Reading:
         yield from self._show_texts(text)
 
     def _taken(self, part: str | PromptMessageContentUnionTypes) -> str:
-        """Keep a part of the content, as far as there is room; the text in it that is new."""
+        """Keep a part of the content as far as there is room, and return its new text."""
         text = _written_out(part)
         if isinstance(part, str) or (isinstance(part, TextPromptMessageContent) and part.opaque_body is None):
             kept = text[: MAX_TURN_TEXT - self._text_length]
@@ -315,7 +316,7 @@ class Reading:
         return text
 
     def _kept_medium(self, part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
-        """A part that is no plain text, as it goes back to the model: a note in place of what no request could hold."""
+        """A part other than plain text, as it goes back to the model; a note if no request can hold it."""
         size = sum(len(getattr(part, name, None) or "") for name in ("base64_data", "url"))
         self._pictures_length += size
         if self._pictures_length <= MAX_TURN_PICTURES:
@@ -324,7 +325,7 @@ class Reading:
         return TextPromptMessageContent(data=template.ELIDED_MEDIA.format(kind=part.type.value))
 
     def _end_text(self) -> None:
-        """The text that is under way becomes a part of the content."""
+        """Add the current text to the content as a part."""
         if self._text:
             self._content.append(self._text.taken())
 
@@ -348,7 +349,7 @@ def _written_out(part: str | PromptMessageContentUnionTypes) -> str:
 
 
 def together(shown: Iterable[Shown]) -> Iterator[ShownBatch]:
-    """What the user sees at once, as few events of bounded size."""
+    """Combine what the user sees at once into a few events of bounded size."""
     parts = list[Shown]()
     size = 0
     for part in shown:
@@ -363,7 +364,7 @@ def together(shown: Iterable[Shown]) -> Iterator[ShownBatch]:
 
 
 def joined(content: Sequence[str | PromptMessageContentUnionTypes]) -> Content:
-    """Text alone as one string; with parts among it, a list in which each stretch of text is one part."""
+    """Return pure text as one string, and mixed content as a list in which consecutive texts are one part."""
     parts: list[PromptMessageContentUnionTypes] = []
     for is_text, group in groupby(content, lambda item: isinstance(item, str)):
         if is_text:
@@ -396,12 +397,12 @@ def forward_image(part: ImagePromptMessageContent) -> Event:
 
 @dataclass
 class _Draft:
-    """A call that is still coming in; however the stream cuts its arguments up, what is kept of them is bounded."""
+    """A call that is still being received. What is kept of its arguments is bounded, however the stream splits them."""
 
     id: str
     name: str = ""
     _joined: StringIO = field(default_factory=StringIO)
-    """The pieces of the arguments, until together they are longer than arguments may be."""
+    """The pieces of the arguments, as long as they are within the limit together."""
     _count: int = 0
     _size: int = 0
     """Characters of all pieces."""
@@ -419,7 +420,7 @@ class _Draft:
             else:
                 self._snapshot = None
         if self._snapshot and self._size >= _MAX_KEPT:
-            self._joined = StringIO()  # no reading needs it any more, but for its length
+            self._joined = StringIO()  # from here on only its length is needed
 
     @property
     def kept(self) -> int:
@@ -427,7 +428,7 @@ class _Draft:
         return self._joined.tell() + len(self._snapshot or "")
 
     def call(self, fallback_id: str) -> ToolCall:
-        """The whole call: with the first reading that is a JSON object, or the likeliest where none is."""
+        """The whole call, with the first reading that is a JSON object, or else with the most likely reading."""
         texts = ((text, without_escaped_nul(text)) for text in self._readings())
         call_id = self.id or fallback_id
         if len(call_id) > MAX_CALL_ID:
@@ -437,9 +438,10 @@ class _Draft:
         return next((call for call in (likeliest, *readings) if call.parsed.ok), likeliest)
 
     def _readings(self) -> Iterator[str]:
-        """What the arguments may be, the likeliest first.
+        """The possible readings of the arguments, the most likely first.
 
-        A key such as ``{`` can make the pieces of one object look like snapshots: their join is the second reading.
+        A key such as ``{`` can make the pieces of one object look like snapshots. Therefore the joined pieces are the
+        second reading.
         """
         if self._snapshot:
             yield self._snapshot
@@ -453,12 +455,12 @@ class CallAssembler:
     """Puts the tool calls of one turn together, however they stream (docs/model-facts.md, "How tool calls stream")."""
 
     def __init__(self, fallback_id: str) -> None:
-        """A call without an id gets one that is made of ``fallback_id`` and its position."""
+        """Start without calls; a call without an id gets one made of ``fallback_id`` and its position."""
         self._fallback_id = fallback_id
         self._drafts: list[_Draft] = []
-        self._same = defaultdict[tuple[str, str], list[_Draft]](list)  # of each id and name; of "", all of the id
+        self._same = defaultdict[tuple[str, str], list[_Draft]](list)  # by id and name; "" for all of the id
         self.has_left_out = False
-        """Whether more calls came than a turn may have."""
+        """Whether the turn had more calls than the limit allows."""
         self.kept = 0
         """Characters of the arguments of all calls that are in memory."""
         self._calls: tuple[ToolCall, ...] | None = None
@@ -466,7 +468,8 @@ class CallAssembler:
     def take(self, entries: Sequence[SdkToolCall]) -> None:
         """Take the entries of one chunk; entries of one chunk with the same id are different calls.
 
-        An entry continues the draft of its id and name; without a name the last of its id, without both the last one.
+        An entry continues the draft with the same id and name. Without a name it continues the last draft with its id,
+        and without both the last draft.
         """
         self._calls = None
         seen = Counter[tuple[str, str]]()
@@ -503,7 +506,7 @@ class CallAssembler:
                 self.kept += draft.kept - before
 
     def calls(self) -> tuple[ToolCall, ...]:
-        """The whole calls; they are put together and parsed once."""
+        """The complete calls. They are assembled and parsed only once."""
         if self._calls is None:
             self._calls = tuple(
                 draft.call(portable_id(f"{self._fallback_id}_{position}"))

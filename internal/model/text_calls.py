@@ -19,25 +19,25 @@ from prompt import template
 _BLANKS = r"[ \t]{0,50}"
 _OPENING = re.compile(rf" {{0,3}}(?P<run>`{{3,50}}|~{{3,50}}){_BLANKS}{template.CALL_FENCE}{_BLANKS}", re.IGNORECASE)
 _MAY_OPEN = re.compile(rf" {{0,3}}(?:(?:`{{1,50}}|~{{1,50}}){_BLANKS}\w{{0,20}}{_BLANKS})?")
-"""What a line begins with that may become the opening of a call."""
+"""The beginning of a line that may become the opening of a call."""
 _MAX_BEGUN = 200
-"""Characters of a line that are looked at: it may be a code fence's."""
+"""Characters of a line that are checked for a code fence."""
 _NAME = re.compile(r'"name"\s*:\s*"(?P<name>[^"\\]{1,200})"')
 
 
 @dataclass
 class TextCalls:
-    """Splits the visible text of one turn, while it streams, into what comes before its calls and the calls.
+    """Splits the visible text of one turn, while it streams, into its calls and the text before them.
 
-    A block within another code block is quoted, and no call. What follows the first call is not shown.
+    A block within another code block is a quotation and not a call. Text after the first call is not shown.
     """
 
     has_left_out: bool = field(default=False, init=False)
-    """Whether more calls came than a turn may have."""
+    """Whether the turn had more calls than the limit allows."""
     _block: Pieces = field(default_factory=Pieces, init=False)
     """The text from the first call on."""
     _line: str = field(default="", init=False)
-    """The beginning of a line that is not settled yet."""
+    """The beginning of a line that may still open a call."""
     _begun: str = field(default="", init=False)
     """The part of the line that was shown."""
     _fence: str = field(default="", init=False)
@@ -45,7 +45,7 @@ class TextCalls:
 
     @property
     def block(self) -> str:
-        """The text from the first call on; "" as long as there is no call."""
+        """The text from the first call on; "" if there is no call yet."""
         return str(self._block)
 
     @property
@@ -54,7 +54,7 @@ class TextCalls:
         return bool(self._block)
 
     def take_back(self) -> str:
-        """The text that is not shown, which turned out to be a thought, as all text before it."""
+        """Remove and return the text that is not shown. It turned out to be a thought, like all text before it."""
         taken = self._block.taken() + self._line
         self._line = ""
         self._begun = ""
@@ -62,7 +62,7 @@ class TextCalls:
         return taken
 
     def feed(self, text: str) -> str:
-        """Take more of the text, and return what can be shown of it by now."""
+        """Take more of the text, and return the part that can now be shown."""
         if self._block:
             self._block.append(text)
             return ""
@@ -79,7 +79,7 @@ class TextCalls:
         return "".join([*shown, self._settled(rest)])
 
     def finish(self) -> str:
-        """Take the end of the text, and return the rest of what is shown."""
+        """End the text, and return the rest that is shown."""
         rest = self._line
         self._line = ""
         if self._block or not self._opens(rest):
@@ -88,7 +88,7 @@ class TextCalls:
         return ""
 
     def _settled(self, rest: str) -> str:
-        """Of the last line, what cannot become the opening of a call any more."""
+        """The part of the last line that cannot become the opening of a call any more."""
         if not self._begun and not self._fence and _MAY_OPEN.fullmatch(rest):
             self._line = rest
             return ""
@@ -110,7 +110,7 @@ class TextCalls:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """What stands in each block; the last one may lack its end."""
+    """The content of each block. The last block may lack its end."""
     inside: list[str] | None = None
     fence = ""
     for line in in_turns(text.split("\n")):
@@ -129,7 +129,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _call(written: str, call_id: str) -> ToolCall:
-    """The call in a block. Of a block that is no such object the whole text counts as the arguments, which fail."""
+    """The call in a block. If the block is not such an object, its whole text becomes the (invalid) arguments."""
     kept = without_escaped_nul(written)
     had_nul = kept != written
     try:
@@ -150,7 +150,7 @@ def _is_name(value: object) -> bool:
 
 
 def _arguments(value: object) -> str:
-    """Arguments may also come as the text of an object, and none at all are an empty object."""
+    """The arguments as JSON text. They may also be the text of an object, and missing arguments are an empty object."""
     if value is None:
         return "{}"
     if isinstance(value, str):

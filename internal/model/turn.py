@@ -1,4 +1,4 @@
-"""One model turn: the request, the stream, another try when it fails, and the fallback model when no try helps."""
+"""One model turn: the request, the stream, retries, and the fallback model when no retry helps."""
 
 import contextlib
 import json
@@ -32,19 +32,19 @@ _UNSEEN = DisplayRule(show_thoughts=False, step=1, last_step=1, is_seen=False)
 _MAX_LOGGED = 4_000
 """Characters of a summary in the log."""
 _REMEDY_SHARE = 0.75
-"""Of a prompt that the provider says is too long."""
+"""Share of its size to which a prompt is shortened when the provider says that it is too long."""
 RETRY_WAITS = (1.0, 4.0)
-"""Seconds before the second and the third try of a call that failed for a temporary reason."""
+"""Seconds before the second and the third try of a call that failed with a transient error."""
 MOST_SILENCE = 3.0
-"""Seconds without a chunk after which a first try that failed has only one more: docs/model-facts.md, "Tries of the
-plugins"."""
+"""If a first try fails after this many seconds without a chunk, only one more try follows: docs/model-facts.md, "Tries
+of the plugins"."""
 _RETURNED_NOTHING = "the model returned nothing, and a content filter may have stopped it"
 _SHARED = frozenset({FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE})
-"""Failures that the next request to the model would meet as well, whichever conversation sends it."""
+"""Failures that would also affect the next request to the model, from any conversation."""
 _TIME_WAS_UP = OurWords("the time was up before the answer was complete; the part that came is kept")
-# Each provider refuses a body in its own words; some of those words are not known here.
+# Each provider has its own words for refusing a body, and some of them are not known here.
 _MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN})
-# The parameters by which plugins switch thinking on and say how much: docs/model-facts.md, "Thinking blocks".
+# The parameters by which plugins switch thinking on and set its amount: docs/model-facts.md, "Thinking blocks".
 _THINKING_SWITCHES = frozenset({"thinking", "enable_thinking", "thinking_mode", "reasoning_type"})
 _THINKING_AMOUNTS = frozenset(
     {
@@ -56,9 +56,9 @@ _SWITCHED_OFF = {True: False, "enabled": "disabled"}
 
 
 def without_thinking(model: LLMModelConfig, defaults: Mapping[str, Any]) -> LLMModelConfig:
-    """The model with thinking switched off; the model itself where no parameter switches it on.
+    """The model with thinking switched off, or the model itself if no parameter switches it on.
 
-    ``defaults`` are those of its declared parameters. A switch that has no value for off is left out.
+    ``defaults`` are the default values of its declared parameters. A switch without an "off" value is left out.
     """
     params = {name: value for name, value in model.completion_params.items() if value is not None}
     switches = {name: value for name, value in {**defaults, **params}.items() if name in _THINKING_SWITCHES}
@@ -75,19 +75,20 @@ def without_thinking(model: LLMModelConfig, defaults: Mapping[str, Any]) -> LLMM
 
 @dataclass
 class ModelWithFallback:
-    """The model that answers the requests of a run: the node's own, or its fallback once that one has failed."""
+    """The model that answers the requests of a run: the node's own model, or the fallback model once it has failed."""
 
     first: LLMModelConfig
     fallback: LLMModelConfig | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Default values of the parameters that the first model declares, by name."""
     _failure: ModelCallFailed | None = field(default=None, init=False)
-    """How the first one failed; None while it is in use. Of several conversations the first one's counts."""
+    """How the first model failed; None while it is in use. If it failed in several conversations, the first failure
+    counts."""
     takes_opaque_bodies: bool = field(default=True, init=False)
     _may_think: bool = field(default=True, init=False)
     _takes_long_descriptions: bool = field(default=True, init=False)
     writes_calls: bool = field(default=False, init=False)
-    """Whether it wrote a call as text again after it was told that such calls do not run."""
+    """Whether the model wrote a call as text again after it was told that such calls do not run."""
     wait: SharedWait = field(default_factory=SharedWait, init=False)
 
     @property
@@ -97,12 +98,12 @@ class ModelWithFallback:
         return self.first
 
     def can_replace(self, model: LLMModelConfig) -> bool:
-        """Whether another model can answer what this one did not."""
+        """Whether another model can be tried after this failure."""
         return self.fallback is not None and model is self.first
 
     def use_fallback(self, failure: ModelCallFailed) -> None:
         self._failure = self._failure or failure
-        self.refuse_opaque_bodies()  # another model has no use for them
+        self.refuse_opaque_bodies()  # another model cannot use them
 
     def refuse_opaque_bodies(self) -> None:
         self.takes_opaque_bodies = False
@@ -111,7 +112,7 @@ class ModelWithFallback:
         self._may_think = False
 
     def cut_descriptions(self) -> None:
-        """From now on tools are offered with descriptions that every provider takes."""
+        """From now on, offer tools with descriptions that every provider accepts."""
         self._takes_long_descriptions = False
 
     def as_offered(self, tools: Sequence[PromptMessageTool]) -> Sequence[PromptMessageTool]:
@@ -121,7 +122,7 @@ class ModelWithFallback:
         return with_short_descriptions(tools)
 
     def as_sent(self, model: LLMModelConfig) -> LLMModelConfig:
-        """The model with the parameters that its requests have now."""
+        """The model with the parameters of its current requests."""
         if self._may_think:
             return model
         return self.without_thinking(model)
@@ -131,7 +132,7 @@ class ModelWithFallback:
         return without_thinking(model, self.defaults if is_first else {})
 
     def told(self, model: LLMModelConfig, failure: ModelCallFailed) -> ModelCallFailed:
-        """How this model failed; of the fallback, with the reason for which it was in use."""
+        """How this model failed. For the fallback model, the reason why it was in use is added."""
         if model is self.first or self._failure is None:
             return failure
         return self._failure.then(failure)
@@ -146,7 +147,7 @@ class TimeIsUp:
     """The deadline passed before the user saw anything of the turn."""
 
     words: str = ""
-    """What the model had said until then, if it may have been the beginning of an answer."""
+    """The text until then, if it may have been the beginning of an answer."""
 
 
 @dataclass(frozen=True)
@@ -162,30 +163,30 @@ class ModelCaller:
     budget: Budget
     summaries: Summaries
     stop: tuple[str, ...] = ()
-    """Stop words for the node's own model; a hit discards tool calls, so only a run without tools has any."""
+    """Stop words for the node's own model. A stop word discards tool calls, so only a run without tools has them."""
     calls_in_text: bool = False
     """Whether the model writes its calls as text, because it cannot make them natively."""
     thought_tags: tuple[str, ...] = ()
-    """Tags that enclose the model's thoughts, besides ``<think>``."""
+    """Tags that enclose the model's thoughts, in addition to ``<think>``."""
 
     def request(self, transcript: Transcript, model: LLMModelConfig, stop: tuple[str, ...]) -> ModelRequest:
-        """What is sent. Without tools, earlier calls are text, too: Bedrock refuses calls where none can be made."""
+        """The request. Without tools, earlier calls are sent as text too, because Bedrock then refuses calls."""
         if self.calls_in_text or not self.window.tools:
             return ModelRequest(model, transcript.request_in_text(name_of(model), self.window.tools), stop=stop)
         tools = self.models.as_offered(self.window.tools)
         return ModelRequest(model, transcript.request(name_of(model)), tools, stop)
 
     def offering(self, toolbox: Toolbox) -> "ModelCaller":
-        """The same with these tools in every request."""
+        """A copy that offers these tools in every request."""
         if toolbox is self.toolbox:
             return self
         return replace(self, toolbox=toolbox, window=replace(self.window, tools=toolbox.prompt_tools))
 
     def take_turn(self, transcript: Transcript, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:
-        """Have the model take a turn; if it fails for good, have the fallback model take it, with one try.
+        """Have the model take a turn. If it fails permanently, the fallback model gets one try.
 
-        Raises ``ModelCallFailed``, also where something was shown already, and ``InvalidParameters`` if the request
-        cannot be made to fit.
+        Raises ``ModelCallFailed``, even if something was already shown, and ``InvalidParameters`` if the request cannot
+        be shortened enough.
         """
         yield from self.make_room(transcript, span, self.window.prompt_tokens)
         asked = _Asked(self, self.models.now, transcript, span)
@@ -206,7 +207,7 @@ class ModelCaller:
         return outcome
 
     def make_room(self, transcript: Transcript, span: TurnSpan, limit: float) -> Generator[Event, None, None]:
-        """Have the model summarise the oldest part of a prompt with more tokens than the limit, before it is cut."""
+        """Have the model summarise the oldest part of a prompt that exceeds the limit (tokens), before it is cut."""
         yield from (LogNote(note, span.round_key) for note in self.window.leave_out_what_is_no_text(transcript, limit))
         while self.window.weigh(transcript).tokens > limit and self.budget.reached() is not StopReason.TOKEN_LIMIT:
             with self.summaries.slot:
@@ -220,7 +221,7 @@ class ModelCaller:
     def _summary(
         self, older: OlderMessages, span: TurnSpan, limit: float
     ) -> Generator[Event, None, SummaryMessage | None]:
-        """Ask for one with one try, in half of the time that the turn has; None if the model writes none."""
+        """Ask for a summary once, in half of the turn's time; None if the model does not write one."""
         self.summaries.asked += 1
         key = f"{span.round_key}.summary{self.summaries.asked}"
         started = self.clock.now()
@@ -245,7 +246,7 @@ class ModelCaller:
 
 @dataclass
 class _Asked:
-    """One model, asked for one turn: its tries, and what was done between them; each remedy is used a few times."""
+    """The tries of one model for one turn, and the remedies between them, each used a limited number of times."""
 
     caller: ModelCaller
     model: LLMModelConfig
@@ -253,7 +254,7 @@ class _Asked:
     span: TurnSpan
     has_one_try: bool = False
     reading: Reading = field(init=False)
-    """Of the last try."""
+    """The reading of the last try."""
     _waits: tuple[float, ...] = field(default=RETRY_WAITS, init=False)
     _retries: int = field(default=0, init=False)
     _asked_at: float = field(default=0.0, init=False)
@@ -264,7 +265,7 @@ class _Asked:
     _has_repeated: bool = field(default=False, init=False)
 
     def run(self) -> Generator[Event, None, ModelTurn | TimeIsUp | ModelCallFailed]:
-        """The turn, with as many tries as help; one row of the log."""
+        """Take the turn as one row of the log, with as many tries as can help."""
         span = self.span
         clock = self.caller.clock
         spent = Usage.of()
@@ -308,14 +309,14 @@ class _Asked:
         return result
 
     def _text_calls(self) -> CallReader:
-        """Reads calls out of the turn's text, where the model writes them there."""
+        """The reader for calls in the turn's text, for a model that writes them as text."""
         tools = self.caller.toolbox.tools
         if self.caller.calls_in_text and tools:
             return TextCalls()
         return UnparsedCalls(tools)
 
     def _try(self, request_id: str) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | None]:
-        """Send the request and read the stream to its end; None if the model is to be asked again."""
+        """Send the request and read the whole stream; None if another try should follow."""
         caller = self.caller
         reading = self.reading
         if not caller.models.takes_opaque_bodies:
@@ -342,7 +343,7 @@ class _Asked:
         return (yield from self._ended())
 
     def _ended(self) -> Generator[Event, None, ModelTurn | HostFailure | None]:
-        """What a stream that ended without an error has brought; None as above."""
+        """The result of a stream that ended without an error; None if another try should follow."""
         reading = self.reading
         if reading.is_full:
             return (yield from reading.finish(StopReason.SIZE_LIMIT))
@@ -360,7 +361,7 @@ class _Asked:
         return (yield from reading.finish())
 
     def _loss(self) -> str:
-        """Why a part of the turn is missing; "" where nothing is."""
+        """Why a part of the turn is missing; "" if it is complete."""
         if self.reading.was_cut_off:
             return "the stream ended with neither finish reason nor usage, so it was cut"
         if self.reading.lost_calls:
@@ -370,7 +371,7 @@ class _Asked:
         return ""
 
     def _read(self, request: ModelRequest, request_id: str) -> Iterator[Event]:
-        """Read to the end; what the model passes on as a secret is known before more of its text is shown."""
+        """Read the whole stream. Secrets that the model passes on are learned before more of its text is shown."""
         caller = self.caller
         reading = self.reading
         try:
@@ -387,16 +388,16 @@ class _Asked:
                 caller.secrets.learn(given_secrets(call, caller.toolbox))
 
     def _kept(self, note: Sentence) -> Generator[Event, None, ModelTurn]:
-        """An answer that stalled, as far as it has come; the note says why it ends there."""
+        """Keep the beginning of an answer that stalled; the note says why it ends there."""
         turn = yield from self.reading.finish(StopReason.TIME_LIMIT)
         yield LogNote(note, self.span.key)
         return turn
 
     def _remedy(self, failure: HostFailure, request: ModelRequest) -> Generator[Event, None, bool]:
-        """Wait, shorten the prompt or descriptions, or leave thinking or opaque bodies out, so that a try may succeed.
+        """Wait, shorten the prompt or descriptions, or drop thinking or opaque bodies, so that a retry may succeed.
 
-        Returns whether it may, which it does not where the run uses the fallback by now. The request tells whether
-        thinking or opaque bodies are to blame: another conversation of the run may have dropped them since.
+        Returns whether a retry makes sense. It does not if the run uses the fallback model by now. The request shows
+        whether thinking or opaque bodies were sent: another conversation of the run may have dropped them since.
         """
         caller = self.caller
         if self.has_one_try or self.model is not caller.models.now:
@@ -420,9 +421,9 @@ class _Asked:
         return False
 
     def _wait(self, failure: HostFailure) -> Generator[Event, None, bool]:
-        """Wait before another try, if one is left and there is time for it; whether it did."""
+        """Wait before another try, and return True; return False if no try or no time is left."""
         is_silent = not self.reading.chunks and self._silence() > MOST_SILENCE
-        if is_silent and self._retries == 0:  # from the first chunk on clients do not try again
+        if is_silent and self._retries == 0:  # clients do not retry after the first chunk
             self._waits = RETRY_WAITS[:1]
         waits = self._waits[self._retries :]
         shared = SharedWait(self._refusals_before)
@@ -440,7 +441,7 @@ class _Asked:
         return not shared.has_given_up
 
     def _silence(self) -> float:
-        """Seconds for which nothing came of the last try."""
+        """Seconds of the last try without a chunk."""
         return (self.reading.began_at or self.caller.clock.now()) - self._asked_at
 
     def _stop_thinking(self, request: ModelRequest) -> Generator[Event, None, bool]:
@@ -455,7 +456,7 @@ class _Asked:
         return True
 
     def _shorten(self) -> Generator[Event, None, bool]:
-        """Summarise or cut a prompt that was too long; whether it is shorter now."""
+        """Summarise or cut a prompt that was too long, and return whether it is shorter now."""
         caller = self.caller
         tokens = caller.window.weigh(self.transcript).tokens
         yield from caller.make_room(self.transcript, self.span, tokens * _REMEDY_SHARE)
@@ -469,7 +470,7 @@ class _Asked:
         return LogNote(OurWords(words), self.span.key)
 
     def _used(self) -> Usage:
-        """What a try has cost; the run's budget also counts an estimate of what the provider did not report."""
+        """The usage of a try. The run's budget also counts an estimate of what the provider did not report."""
         reading = self.reading
         usage = Usage.of(self.reading.usage)
         prompt = 0
@@ -491,7 +492,7 @@ class _Asked:
 
 
 def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:
-    """What the model gives to a tool's ``secret-input`` parameters; a call that will not run counts too."""
+    """The values that the model gives to a tool's ``secret-input`` parameters, even in a call that will not run."""
     tool = toolbox.tools.get(call.name)
     secret = []
     if tool:

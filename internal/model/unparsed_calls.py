@@ -17,20 +17,20 @@ _NAME = rf'["\[]?(?:{BEFORE_NAME})?+(?P<name>[\w.-]{{1,80}}?)(?:\.call)?(?![\w.-
 _BEGINS_CALL = re.compile(rf"\s{{0,50}}(?:[\[{{<]|function<|{_NAME})")
 _MAY_BEGIN_CALL = re.compile(r'\s{0,50}"?[\w.:-]{0,100}\Z')
 _MAX_UNSETTLED = 200
-"""Characters from an opening on; with more of them it is settled whether a call may begin there."""
+"""Characters after an opening that decide whether a call may begin there."""
 _NAMED = re.compile(rf"(?:{NAME_KEYS}|{_OPENING.pattern})\s*{_NAME}")
 _CLOSING = rf"(?:{'|'.join(map(re.escape, set(CLOSING_TAGS.values())))})"
 _PROSE_BEHIND = re.compile(rf"[\]}})>\n]\s{{0,50}}{_CLOSING}\s{{0,50}}(?!{_CLOSING}|[\s,;\[\]{{<]|\Z)")
 _END = re.compile(rf"""(?:[\]}}>]|["'\d]\)|{_CLOSING})\s*\Z""")
 _MAX_LINE = 200
-"""Characters of a line that are looked at: it may be a code fence's."""
+"""Characters of a line that are checked for a code fence."""
 
 
 @dataclass
 class UnparsedCalls:
-    """Splits the visible text of one turn, while it streams, into what is shown and calls at its end.
+    """Splits the visible text of one turn, while it streams, into shown text and calls at the end.
 
-    Markup in a code block, with prose behind it, or of a tool that is not offered is a part of the answer.
+    Markup in a code block, before prose, or for a tool that is not offered is a part of the answer.
     """
 
     tools: Container[str] = ()
@@ -38,18 +38,18 @@ class UnparsedCalls:
     is_cut: bool = False
     """Whether the turn was cut, so that a call may lack its end."""
     block: str = field(default="", init=False)
-    """The calls; "" before the end of the turn, and if there are none."""
+    """The text of the calls; "" before the end of the turn, or if there are none."""
     has_begun: bool = field(default=False, init=False)
-    """Whether calls have begun, which is not known before the end of the turn."""
+    """Whether calls have begun. This is known only at the end of the turn."""
     _held: list[str] = field(default_factory=list, init=False)
-    """What is not shown yet, in pieces: from the first opening on that may be a call's."""
+    """The pieces of text that are not shown yet, from the first possible opening of a call."""
     _line: str = field(default="", init=False)
     """The beginning of the last line that was shown."""
     _fence: str = field(default="", init=False)
     """The marks of the code block that is open."""
 
     def take_back(self) -> str:
-        """The text that is not shown, which turned out to be a thought, as all text before it."""
+        """Remove and return the text that is not shown. It turned out to be a thought, like all text before it."""
         taken = "".join(self._held)
         self._held = []
         self._line = ""
@@ -57,7 +57,7 @@ class UnparsedCalls:
         return taken
 
     def feed(self, text: str) -> str:
-        """Take more of the text, and return what can be shown of it by now."""
+        """Take more of the text, and return the part that can now be shown."""
         self._held.append(text)
         if len(self._held[0]) > _MAX_UNSETTLED and len(self._held) > 1:
             return ""
@@ -67,7 +67,7 @@ class UnparsedCalls:
         return text[:start]
 
     def finish(self) -> str:
-        """Take the end of the text, and return the rest of what is shown."""
+        """End the text, and return the rest that is shown."""
         text = "".join(self._held)
         after = max((prose.end() for prose in _PROSE_BEHIND.finditer(text)), default=0)
         start = self._opening(text, after)
@@ -78,7 +78,7 @@ class UnparsedCalls:
         return text.removesuffix(self.block)
 
     def _opening(self, text: str, after: int = 0) -> int:
-        """Where a call may begin, or the end of the text. What comes before it is shown."""
+        """The position where a call may begin, or the end of the text. The text before it is shown."""
         at = 0
         for opening in _OPENING.finditer(text):
             is_quoted = self._is_code_behind(text[at : opening.start()])
@@ -93,13 +93,13 @@ class UnparsedCalls:
         return end
 
     def _may_begin(self, text: str, at: int) -> bool:
-        """Whether what follows an opening is, or may become, what a call of an offered tool begins with."""
+        """Whether the text after an opening is, or may become, the beginning of a call of an offered tool."""
         if found := _BEGINS_CALL.match(text, at):
             return found["name"] is None or found["name"] in self.tools
         return _MAY_BEGIN_CALL.match(text, at) is not None
 
     def _is_code_behind(self, shown: str) -> bool:
-        """Take note of text that is shown, and return whether what follows it stands in a code block."""
+        """Take note of shown text, and return whether the text after it is in a code block."""
         *lines, rest = (self._line + shown).split("\n")
         for line in lines:
             self._fence = fence_after(line, self._fence)

@@ -1,4 +1,4 @@
-"""The model that the node's panel chose, what it can take of history and files, and the one that takes over."""
+"""The model that was chosen in the node's panel, the history and files that it can take, and the fallback model."""
 
 import base64
 import re
@@ -40,20 +40,20 @@ _TOOL_CALL_FEATURES = {"tool-call", "multi-tool-call"}
 _STREAMED_CALLS = "stream-tool-call"
 _NAMED_MODEL = re.compile(r"(?P<provider>[\w.-]+/[\w.-]+/[\w.-]+)/(?P<model>\S(?:[^\r\n]{0,253}\S)?)", re.ASCII)
 _CONVERSATION_ROLES = {"system", "user", "assistant", "tool"}
-"""The only ones that Dify takes in a request."""
+"""The only roles that Dify accepts in a request."""
 _PARTS: dict[str, tuple[str, type[Medium]]] = {
     "image": ("vision", ImagePromptMessageContent),
     "document": ("document", DocumentPromptMessageContent),
     "audio": ("audio", AudioPromptMessageContent),
     "video": ("video", VideoPromptMessageContent),
 }
-"""By kind of file: the feature that a model needs for it, and how it is sent."""
+"""For each kind of file: the feature that a model needs for it, and the type in which it is sent."""
 MAX_FILE_BYTES = 3 * 1024 * 1024 // 4 * 3
-"""Of one file: 3 MiB in a request, which carries it as base64."""
+"""Maximum bytes of one file: as base64 in a request, it takes 3 MiB."""
 VISIBLE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
-"""Of pictures that models with vision take (docs/model-facts.md, "Pictures")."""
+"""Types of pictures that models with vision accept (docs/model-facts.md, "Pictures")."""
 _FETCH_SECONDS = 10
-"""Seconds for one file, from the first byte to the last."""
+"""Maximum seconds to fetch one file, from the first byte to the last."""
 _FETCHED_AT_ONCE = 8
 _ADDRESSES = "an upload's address begins with Dify's INTERNAL_FILES_URL, else with FILES_URL"
 
@@ -77,30 +77,30 @@ class ModelSelection(BaseModel):
 
     @property
     def max_tokens(self) -> int:
-        """Tokens that the developer reserved for one answer; 0 when unset."""
+        """Tokens that the developer reserved for one answer; 0 if none are set."""
         return _positive_int(self.config.completion_params.get("max_tokens")) or 0
 
     def can_call_tools(self) -> bool:
-        """Whether the model may be able to call tools; an unknown model is tried."""
+        """Whether the model may be able to call tools. An unknown model is tried."""
         return self.lists_tool_calls() or _STREAMED_CALLS in (self.features or ())
 
     def lists_tool_calls(self) -> bool:
-        """Whether Dify lists it with tool calls, or does not say.
+        """Whether Dify lists the model with tool calls, or does not describe it.
 
-        Streamed calls alone do not count: the SDK's class for compatible servers lists them for a model that a person
-        enters, even where it drops the tools.
+        The feature of streamed calls alone does not count: the SDK's class for compatible servers lists it for a model
+        that a person enters, even if it drops the tools.
         """
         return self.features is None or bool(self.features & _TOOL_CALL_FEATURES)
 
     def can_take(self, kind: str) -> bool:
-        """Whether it takes such files; without a description of the model, only images, as all GPT-5 models do."""
+        """Whether the model accepts such files. Without a description of it only images, as all GPT-5 models do."""
         feature, _ = _PARTS.get(kind, (None, None))
         if self.features is not None:
             return feature in self.features
         return feature == "vision"
 
     def redacted(self, secrets: Redactor) -> Self:
-        """The same without the node's secrets in the conversation so far."""
+        """A copy without the node's secrets in the conversation so far."""
 
         def redacted(medium: Medium) -> Part:
             return medium.model_copy(update={"filename": secrets.text(medium.filename)})
@@ -109,7 +109,7 @@ class ModelSelection(BaseModel):
         return self.model_copy(update={"history": history})
 
     def visible_history(self, thought_tags: tuple[str, ...] = ()) -> tuple[PromptMessage, ...]:
-        """The history without thoughts, which Dify stores in the answers, and media that the model cannot take."""
+        """The history without the thoughts that Dify stores in answers, and without media that the model refuses."""
 
         def visible(medium: Medium) -> Part:
             if self.can_take(medium.type.value):
@@ -197,7 +197,7 @@ def _read_history(raw: object, note: Note) -> Iterator[PromptMessage]:
 
 
 def _changed(message: PromptMessage, text: Callable[[str], str], medium: Callable[[Medium], Part]) -> PromptMessage:
-    """The message with other texts and media; the memory holds no calls."""
+    """The message with its texts and media replaced. The memory holds no calls."""
 
     def changed(part: Part) -> Part:
         if isinstance(part, TextPromptMessageContent):
@@ -210,7 +210,7 @@ def _changed(message: PromptMessage, text: Callable[[str], str], medium: Callabl
         shown = text(content)
     else:
         shown = [changed(part) for part in content]
-    if shown == message.content:  # a copy takes longer than to read the message
+    if shown == message.content:  # copying the message takes longer than reading it
         return message
     return message.model_copy(update={"content": shown})
 
@@ -218,7 +218,7 @@ def _changed(message: PromptMessage, text: Callable[[str], str], medium: Callabl
 def file_parts(
     files: Sequence[File], model: ModelSelection, seconds: float
 ) -> tuple[tuple[Part, ...], tuple[Quoting, ...]]:
-    """This turn's files as the model can take them, fetched side by side; a sentence for each that was not fetched."""
+    """Fetch this turn's files in parallel; return parts for the model, and a sentence for each file that failed."""
     if not files:
         return (), ()
     notes = list[Quoting]()
@@ -235,7 +235,7 @@ def _file_part(file: File, model: ModelSelection, seconds: float, note: Callable
             data = fetch_file(file.url, file.size or 0, MAX_FILE_BYTES)
     except FileUnavailable as reason:
         if isinstance(reason, FileNotDelivered):
-            server = "/".join(file.url.split("/")[:3]).rpartition("@")[2]  # what follows is signed
+            server = "/".join(file.url.split("/")[:3]).rpartition("@")[2]  # the rest of the address is a signature
             note(Quoting(f"{server} did not deliver the file {name}: {reason}; {_ADDRESSES}"))
         return TextPromptMessageContent(data=f"[{file.type.value} {name}: {reason}]")
     return content_of(file.type, data, file.mime_type or sniff_mime_type(data), name, file.extension or "")

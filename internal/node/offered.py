@@ -1,4 +1,4 @@
-"""Names and schemas as a model is told them, in a form that no API refuses.
+"""Names and schemas as a model sees them, in a form that every API accepts.
 
 Values are checked against the tool's own schema, and the tool is called under its own names.
 
@@ -23,7 +23,7 @@ _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_.-]")
 
 
 def safe_names(names: Iterable[str]) -> dict[str, str]:
-    """A name that all APIs take for each of these names that one refuses; no two are equal, nor equal to one of these.
+    """A safe name for each of these names that some API refuses, different from all other names.
 
     The same names in the same order get the same safe names.
     """
@@ -48,14 +48,14 @@ def _free_name(name: str, taken: set[str]) -> str:
 _TELLS_BY_NAME = frozenset(
     {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "enum", "const", "patternProperties"}
 ) | frozenset({"propertyNames", "dependencies", "dependentSchemas", "dependentRequired"})
-"""Keywords of an object that may name its properties once more, or tell them apart by their names."""
+"""Keywords of an object's schema that may refer to its properties by name."""
 _DEFINITIONS = ("#/$defs/", "#/definitions/")
 
 
 def safe_property_names(schema: Mapping[str, Any]) -> dict[str, str]:
-    """A safe name for each property of an object that an API refuses.
+    """A safe name for each property of an object whose name some API refuses.
 
-    Empty where other parts of the schema depend on the own names: such properties keep them.
+    Empty if other parts of the schema depend on the own names. Such properties keep their names.
     """
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or not _TELLS_BY_NAME.isdisjoint(schema):
@@ -67,7 +67,7 @@ def safe_property_names(schema: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _is_referred_to(schema: Mapping[str, Any]) -> bool:
-    """Whether a reference leads to the schema itself, or to a part of it that is not a definition."""
+    """Whether a reference points to the schema itself, or to a part of it that is not a definition."""
     references: list[object] = []
 
     def collected(part: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -79,7 +79,7 @@ def _is_referred_to(schema: Mapping[str, Any]) -> bool:
 
 
 def with_property_names(schema: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The schema of an object whose properties have these names instead of their own."""
+    """The schema of an object with these names for its properties instead of their own."""
     renamed = dict(schema)
     properties = dict(schema.get("properties", {}))
     for own in names.keys() & properties.keys():
@@ -91,7 +91,7 @@ def with_property_names(schema: Mapping[str, Any], names: Mapping[str, str]) -> 
 
 
 def _with_own_name(part: object, own_name: str) -> object:
-    """The schema of a property whose description also says its own name, which may mean more than the safe one."""
+    """The schema of a property with its own name in the description, since it may mean more than the safe name."""
     if not isinstance(part, Mapping):
         return part
     said = template.OWN_NAME_OF_PARAMETER.format(name=json.dumps(own_name, ensure_ascii=False))
@@ -103,7 +103,7 @@ def _joined(part: Mapping[str, Any], more: str) -> str:
 
 
 def offered_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a tool's schema, and of each schema in it, in the form that a model is told."""
+    """A copy of a tool's schema, with all schemas in it, in the form that a model sees."""
     offered: dict[str, Any] = rewritten(schema, _offered_part)
     return {**offered, "properties": offered.get("properties", {})}
 
@@ -113,7 +113,7 @@ def _offered_part(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_options_described(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Only texts stay in an ``enum``, and only where a text may stand; elsewhere the description says the values."""
+    """Keep only texts in an ``enum``, and only if a text is valid; otherwise list the values in the description."""
     options = part.get("enum")
     if not isinstance(options, list):
         return part
@@ -125,7 +125,7 @@ def _with_options_described(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def may_be_an_option(part: Mapping[str, Any]) -> bool:
-    """Whether a value of the schema's type may be one of its options: for an array, no text may."""
+    """Whether a value of the schema's type can be one of its options; an array, for instance, cannot be a text."""
     options = part.get("enum")
     types = set(_types(part))
     if not types or not options or not isinstance(options, list):
@@ -136,14 +136,14 @@ def may_be_an_option(part: Mapping[str, Any]) -> bool:
 
 
 def _with_items(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An array says what its items are, if only that they may be anything."""
+    """Give an array's schema ``items`` if it has none; they may then be anything."""
     if "array" not in _types(part) or "items" in part:
         return part
     return {**part, "items": {}}
 
 
 def _types(part: Mapping[str, Any]) -> list[str]:
-    """The types that a schema names, also one that was not checked yet."""
+    """The types that a schema names. The schema may be unchecked."""
     named = part.get("type")
     if not isinstance(named, list):
         named = [named]
@@ -151,11 +151,11 @@ def _types(part: Mapping[str, Any]) -> list[str]:
 
 
 MAX_DESCRIPTION = 1_024
-"""Characters, after a provider has refused a longer description."""
+"""Maximum characters of a description once a provider has refused a longer one."""
 
 
 def with_short_descriptions(tools: Sequence[PromptMessageTool]) -> Sequence[PromptMessageTool]:
-    """The tools with the descriptions cut that are longer than any provider refuses; the same object if none is."""
+    """The tools with long descriptions cut to what every provider accepts; the same object if none is long."""
     cut = [_with_short_descriptions(tool) for tool in tools]
     if cut == list(tools):
         return tools

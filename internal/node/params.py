@@ -1,7 +1,8 @@
-"""The node's parameters, read in every shape that Dify sends.
+"""The node's parameters, read from every form in which Dify sends them.
 
-A value that the user left alone ('' / None / [] / [None] / no key) is the default; an unusable one is changed and
-noted. Texts become well-formed here, and ``redacted`` replaces the node's secrets in everything that the model reads.
+A value that the user did not set ('' / None / [] / [None] / no key) becomes the default; an unusable value is changed
+and noted. Texts become well-formed here, and ``redacted`` replaces the node's secrets in everything that the model
+reads.
 """
 
 import json
@@ -28,12 +29,12 @@ _TAG = re.compile(r"[<\[◁]\S{2,49}")
 _PAIR = 2
 _SEPARATOR = re.compile(r"[,，、\n]")
 
-# Readers take a value that was not left alone, the default, and a note of what is wrong with the value.
+# Readers take a value that was set, the default, and a function that notes what is wrong with the value.
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Reads a whole number. Without ``most`` there is no maximum, and 0 switches the limit off."""
+    """Reads an integer. Without ``most`` there is no maximum, and 0 switches the limit off."""
 
     least: int
     most: int | None = None
@@ -56,7 +57,7 @@ class Limits:
             else:
                 allowed = f"outside {self.least} to {self.most}"
             note(Quoting(f"{number:g} is {allowed}; {self._named(clamped)} is used"))
-        return max(int(clamped), math.ceil(min(clamped, 1)))  # 0.4 is a limit, and 0 may be none
+        return max(int(clamped), math.ceil(min(clamped, 1)))  # 0.4 is a limit, and 0 may mean none
 
     def _named(self, number: float) -> str:
         if number == 0 and self.most is None:
@@ -82,7 +83,7 @@ class Items[T]:
 
 
 def _text(value: object, *_: object) -> str:
-    """Dify parses a template that happens to be JSON: it becomes text again."""
+    """The value as text. Dify parses a template that happens to be JSON, so this is turned back into text."""
     if _was_left_alone(value):
         return ""
     if isinstance(value, dict | list):
@@ -117,7 +118,7 @@ def _each_name(value: object) -> Iterator[str]:
 
 
 def _guarded_names(value: object, *_: object) -> tuple[str, ...]:
-    """A text without any name stays, so that it is an error: read as no name, it would mean no tool."""
+    """Names of tools. A text without a name is kept, so that it causes an error instead of meaning "no tool"."""
     said = ""
     if isinstance(value, str):
         said = value.strip()
@@ -125,7 +126,7 @@ def _guarded_names(value: object, *_: object) -> tuple[str, ...]:
 
 
 class ExtraOutput(StrEnum):
-    """The variables that a run puts out only where the node names them."""
+    """The variables that a run outputs only if the node names them."""
 
     STATE = "state"
     TOOL_RESULTS = "tool_results"
@@ -133,7 +134,7 @@ class ExtraOutput(StrEnum):
 
 
 class CallForm(StrEnum):
-    """How the model's calls of tools travel."""
+    """The form in which the model makes its tool calls."""
 
     AUTO = "auto"
     NATIVE = "native"
@@ -149,7 +150,7 @@ def _call_form(value: object, default: CallForm, note: Note) -> CallForm:
 
 
 def _thought_tags(value: object, default: tuple[str, ...], note: Note) -> tuple[str, ...]:
-    """An opening and a closing tag; of <x> and [x] the closing one is known."""
+    """An opening and a closing tag. For <x> and [x] the closing tag is derived."""
     tags = _text(value).split()
     if len(tags) == 1 and tags[0][-1] in ">]":
         tags.append(f"{tags[0][:1]}/{tags[0][1:]}")
@@ -160,7 +161,7 @@ def _thought_tags(value: object, default: tuple[str, ...], note: Note) -> tuple[
 
 
 def _extra_outputs(value: object, _default: object, note: Note) -> frozenset[ExtraOutput]:
-    """Names in upper or lower case; unknown ones are noted."""
+    """Names of variables in upper or lower case. Unknown names are noted."""
     known = {choice.value: choice for choice in ExtraOutput}
     names = _names(value)
     if unknown := ", ".join(repr(name) for name in names if name.casefold() not in known):
@@ -172,34 +173,35 @@ Text = Annotated[str, _text]
 Switch = Annotated[bool, _switch]
 
 _FROM_VARIABLES = ("tools", "instruction", "context", "files", "answer_criteria", "approval", "extra_outputs")
-"""Parameters in which the name of a variable that does not exist is noted; a query may have been typed by a user."""
+"""Parameters in which the selector of a missing variable is noted. The query is not included, because a user may have
+typed it."""
 
 
 class StrategyParams(BaseModel):
-    """One run's parameters: those that the strategy declares, in this order (docs/parameters.md says what each means).
+    """The parameters of one run, in the order in which the strategy declares them (see docs/parameters.md).
 
-    The type of a field names its reader; a value without one is taken as it came. Only a missing model is an error.
+    The type of a field names its reader. A value without a reader is taken unchanged. Only a missing model is an error.
     """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, hide_input_in_errors=True, defer_build=True)
 
     model: ModelSelection
     tools: Annotated[tuple[Mapping[str, Any], ...], Items(dict)] = ()
-    """Dify's, unchecked."""
+    """The tools as Dify sends them, unchecked."""
     instruction: Text = ""
     query: Text = ""
     context: Any = None
-    """str, dict or list of either, as the knowledge node gives it."""
+    """A str, a dict, or a list of either, as the knowledge node outputs it."""
     files: Annotated[tuple[File, ...], Items(File.model_validate)] = ()
     skills: Text = ""
     """Documents in the form of SKILL.md, written by the developer."""
     approval_required: Annotated[tuple[str, ...], _guarded_names] = ()
-    """Names, ``provider/name`` or ``*``; empty for no tool."""
+    """Names, ``provider/name`` or ``*``. Empty means no tool."""
     approval: Text = ""
     state: Text = ""
     answer_schema: Text = ""
     answer_tools: Annotated[tuple[str, ...], _guarded_names] = ()
-    """As ``approval_required``."""
+    """Same format as ``approval_required``."""
     answer_criteria: Text = ""
     show_sources: Switch = True
     emit_intermediate_thoughts: Switch = False
@@ -209,13 +211,13 @@ class StrategyParams(BaseModel):
     maximum_tool_calls: Annotated[int, Limits(0)] = 0
     tool_result_limit: Annotated[int, Limits(1_000, 200_000)] = 20_000
     allowed_tools: Annotated[tuple[str, ...], _names] = ()
-    """Names or ``provider/name``; empty allows all."""
+    """Names or ``provider/name``. Empty allows all tools."""
     tools_in_prompt: Annotated[int, Limits(0, 500)] = 40
-    """With more tools, prompts offer the first ones, and the model finds the others."""
+    """If there are more tools, prompts offer only the first ones, and the model searches for the others."""
     tool_calls: Annotated[CallForm, _call_form] = CallForm.AUTO
-    """Automatic is native where the model can, else in text."""
+    """``auto`` means native calls if the model supports them, and otherwise calls in text."""
     thought_tags: Annotated[tuple[str, ...], _thought_tags] = ()
-    """The tags of the model's thoughts besides ``<think>``: none, or an opening and a closing one."""
+    """Tags that enclose the model's thoughts in addition to ``<think>``: none, or an opening and a closing tag."""
     parallel_tool_calls: Annotated[int, Limits(1, 16)] = 8
     fallback_model: Text = ""
     prompt_policy_overrides: Text = ""
@@ -234,9 +236,10 @@ class StrategyParams(BaseModel):
         return bool(self.approval_required) or ExtraOutput.STATE in self.extra_outputs
 
     def redacted(self, secrets: Redactor) -> Self:
-        """The same without the node's secrets in what the model reads.
+        """A copy without the node's secrets in everything that the model reads.
 
-        ``runtime_parameters`` stay, for the tools. So does ``state``: it is encoded, and is redacted when it is read.
+        ``runtime_parameters`` stay unchanged for the tools. ``state`` stays too: it is encoded, and redacted when it is
+        decoded.
         """
         if not secrets:
             return self
@@ -279,7 +282,7 @@ class StrategyParams(BaseModel):
                     values[name] = value
                 notes += [note.of(name) for note in about]
         params = build(values)
-        params._notes = tuple(notes)  # noqa: SLF001 - our own, and not a field
+        params._notes = tuple(notes)  # noqa: SLF001 - a private attribute of ours, not a field
         return params
 
 
@@ -288,7 +291,7 @@ def _was_left_alone(value: object) -> bool:
 
 
 def _as_json(value: object) -> object:
-    """A parameter as the host sent it: the SDK makes File objects of the files in it and in a list."""
+    """A parameter as the host sent it: the SDK has turned files, alone or in a list, into File objects."""
     if isinstance(value, list):
         return [_as_json(item) if isinstance(item, BaseModel) else item for item in value]
     if isinstance(value, BaseModel):
@@ -298,16 +301,16 @@ def _as_json(value: object) -> object:
 
 SECRET_TYPE = "secret-input"  # noqa: S105 - Dify's name of a type
 _PUBLIC_TYPES = frozenset({"select", "boolean", "checkbox", "number"})
-"""Their values are in the tool's own declaration, or limits such as ``max_token``: no secret has these types."""
+"""Types whose values are never secret: choices that the tool declares, or numbers such as ``max_token``."""
 
 
 def node_secrets(raw_tools: Iterable[Mapping[str, Any]]) -> Redactor:
-    """Replaces every secret that the developer set."""
+    """A redactor for every secret that the developer set."""
     return Redactor.of(secret for raw in raw_tools for _, _, secrets in _values_of(raw) for secret in secrets)
 
 
 def public_values(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that the developer set in a tool, without each one that is or holds a secret."""
+    """The values that the developer set in a tool, except for those that are or contain a secret."""
     return {name: value for name, value, secrets in _values_of(raw) if not secrets}
 
 
@@ -322,20 +325,20 @@ def _values_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any, list[str]]]:
     for name, value in runtime.items() if isinstance(runtime, Mapping) else ():
         kind = kinds.get(name)
         if kind == SECRET_TYPE:
-            yield name, value, ["", *texts_in(value)]  # never public, even if there is no text in it
+            yield name, value, ["", *texts_in(value)]  # never public, even if it contains no text
         else:
             yield name, value, [] if kind in _PUBLIC_TYPES else list(_named({name: value}))
 
 
 def _named(value: object) -> Iterator[str]:
-    """All values below a secret's name."""
+    """All values below a name of a secret."""
     for name, item in members(value):
         if looks_secret(name):
             yield from texts_in(item)
 
 
 def _redacted_tool(tool: Mapping[str, Any], secrets: Redactor) -> Mapping[str, Any]:
-    """What a declaration shows to the model; a parameter's default is sent to the tool, and not shown."""
+    """The declaration without secrets in what the model sees. A parameter's default is not shown to it, and stays."""
     description, parameters = secrets.values([tool.get("description"), tool.get("parameters")])
     for shown, own in zip(parameters or (), tool.get("parameters") or (), strict=True):
         if isinstance(own, dict) and "default" in own:

@@ -1,9 +1,9 @@
-"""JSON Schemas that others wrote: which are usable, whether a value fits, and what does not, in one sentence each.
+"""JSON Schemas written by others: whether they are usable, whether a value fits, and each error as a sentence.
 
-``jsonschema-rs`` decides. A call of it cannot be interrupted, so the sizes of schemas and values are limited.
+``jsonschema-rs`` does the checks. Its calls cannot be interrupted, so the sizes of schemas and values are limited.
 """
 
-from __future__ import annotations  # the library's types are named before it is imported
+from __future__ import annotations  # annotations name the library's types before it is imported
 
 import json
 import re
@@ -31,11 +31,11 @@ _PLAIN_VALUES = frozenset({"enum", "const", "default", "examples", "dependentReq
 _DEFINITIONS = frozenset({"$defs", "definitions"})
 _NAMED_SCHEMAS = _DEFINITIONS | {"properties", "patternProperties", "dependentSchemas", "dependencies"}
 REMARKS = _DEFINITIONS | {"title", "description", "default", "examples", "$comment", "$schema"}
-"""Keywords that check nothing."""
+"""Keywords without an effect on validation."""
 _MAX_KEPT = 4_096
-"""Schemas that are kept ready; nodes with 600 tools have been seen."""
+"""Maximum number of schemas in the cache. Nodes with 600 tools have been seen."""
 _MAX_LENGTH = 400_000
-"""Characters; this limit and the next ones are told in docs/answer-schema.md, "Which schemas work"."""
+"""Maximum characters of a schema. docs/answer-schema.md, "Which schemas work", lists this limit and the next ones."""
 
 
 class SchemaUnusable(Exception):  # noqa: N818 - says what is the matter
@@ -43,7 +43,7 @@ class SchemaUnusable(Exception):  # noqa: N818 - says what is the matter
 
 
 def kept[T](make: Callable[[dict[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
-    """What is made of a schema is kept, since a node's tools are the same in every run; raises ``SchemaUnusable``."""
+    """Cache what is made of a schema, since a node's tools are the same in every run; raises ``SchemaUnusable``."""
 
     @lru_cache(maxsize=_MAX_KEPT)
     def made(text: str) -> T:
@@ -68,7 +68,7 @@ def kept[T](make: Callable[[dict[str, Any]], T]) -> Callable[[Mapping[str, Any]]
 
 
 def resolve(schema: object, reference: str) -> object:
-    """The schema that a pointer into this very schema means; raises ``SchemaUnusable``. Nothing is ever fetched."""
+    """The part of this schema that a reference points to; raises ``SchemaUnusable``. Nothing is ever fetched."""
     shown = f"the reference {reference[:100]!r}"
     if not reference.startswith("#"):
         raise SchemaUnusable(f"{shown} leads out of it")
@@ -103,31 +103,31 @@ def rewritten(node: Any, change: Callable[[Mapping[str, Any]], Mapping[str, Any]
 
 
 _MAX_SCHEMAS = 5_000
-"""With every reference followed: references that double could keep a processor busy for hours."""
+"""Maximum number of schemas with all references followed. References that double could take hours."""
 _TOO_LARGE = "too large once its references are followed"
 _MAX_PATTERNS = 40
-"""Regular expressions of a schema; the slowest compile in 3 ms each."""
+"""Maximum number of regular expressions in a schema. The slowest take 3 ms each to compile."""
 _SLOW = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems"})
 """Keywords that take up to a hundred times as long as others."""
 
 
 class _Size(NamedTuple):
-    """What each part of a value meets, at most."""
+    """The maximum work of checking one part of a value."""
 
     keywords: int = 0
     slow: int = 0
-    """Of the keywords; and a tenth of the characters of options that are neither texts nor whole numbers."""
+    """Number of slow keywords, plus a tenth of the characters of options that are neither texts nor integers."""
     patterns: int = 0
-    """Slow ones count fifty times."""
+    """Number of patterns; a slow one counts as fifty."""
 
 
 class _Measured:
-    """Follows each reference once on every way through a schema; raises ``SchemaUnusable`` where it cannot be used."""
+    """Measures a schema, following each reference once on every path; raises ``SchemaUnusable`` if it is unusable."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.length = len(to_json(root))
         self.recursions = 0
-        """How many ways lead back into a schema: with each level of a value, the library's errors multiply by it."""
+        """Number of recursive references. The library's errors multiply by it with each level of a value."""
         self._root = root
         self._schemas = 0
         self._patterns = set[str]()
@@ -139,9 +139,10 @@ class _Measured:
             raise SchemaUnusable(_TOO_LARGE)
 
     def _of(self, node: object, path: frozenset[str], same: frozenset[str] = frozenset()) -> _Size:
-        """The size of a schema; ``path`` are the references on the way to it.
+        """The size of a schema; ``path`` are the references that led to it.
 
-        ``same`` are those of them that led here with nothing between: one of them again would lead nowhere.
+        ``same`` are those references that led here directly, without a keyword in between. To follow one of them again
+        would never end.
         """
         self._schemas += 1
         if self._schemas > _MAX_SCHEMAS:
@@ -164,18 +165,18 @@ class _Measured:
             still_same = frozenset[str]()
             if keyword == "allOf":
                 still_same = same
-            # Each part of a value meets one property, and all of the others.
+            # Each part of a value is checked against one property, and against all other schemas.
             of_keyword = sizes
             if keyword == "properties":
                 of_keyword = one_of_them
             of_keyword.extend(self._of(each, path, still_same) for each in inner)
         sizes.append(_Size(*map(max, zip(*one_of_them, strict=True))))
         if "unevaluatedProperties" in node or "unevaluatedItems" in node:
-            sizes *= 4  # The library walks what they depend on again.
+            sizes *= 4  # The library evaluates again what they depend on.
         return _Size(*map(sum, zip(*sizes, strict=True)))
 
     def _referred_to(self, node: Mapping[str, Any], path: frozenset[str], same: frozenset[str]) -> Iterator[_Size]:
-        """The size of the schema that another leads to."""
+        """The size of the schema that a reference points to, if there is one."""
         if not str(node.get("$dynamicRef", "#")).startswith("#"):
             raise SchemaUnusable(f"the reference {str(node['$dynamicRef'])[:100]!r} leads out of it")
         reference = node.get("$ref")
@@ -205,7 +206,7 @@ class _Measured:
 
 
 class _Library:
-    """``jsonschema-rs``, imported by the first run that needs it: a start without it takes 8 MB and 12 ms less."""
+    """``jsonschema-rs``, imported by the first run that needs it. This saves 8 MB and 12 ms at the start."""
 
     def __init__(self) -> None:
         import jsonschema_rs  # noqa: PLC0415 - see above
@@ -213,9 +214,10 @@ class _Library:
         self.validator_for = jsonschema_rs.validator_for
         self.invalid_schema = jsonschema_rs.ValidationError
         self.ordinary = jsonschema_rs.RegexOptions(size_limit=10_000)
-        """Patterns that match in linear time, with at most 2.5 µs a character."""
+        """For patterns that match in linear time, with at most 2.5 µs per character."""
         self.any_pattern = jsonschema_rs.FancyRegexOptions(backtrack_limit=10_000, size_limit=500_000)
-        """With look-around, backreferences, or as large as ``^.{1,255}$``; they take up to 50 times as long."""
+        """For patterns with look-around, backreferences, or the size of ``^.{1,255}$``. They take up to 50 times as
+        long."""
 
 
 _library = cache(_Library)
@@ -223,7 +225,7 @@ _library = cache(_Library)
 
 @lru_cache(maxsize=1_000)
 def pattern_weight(pattern: str) -> int:
-    """How slowly a regular expression matches; raises ``SchemaUnusable`` if it is not one, or too large."""
+    """The relative cost of a regular expression; raises ``SchemaUnusable`` if it is invalid or too large."""
     give_way()
     if len(pattern) <= 2_000:  # noqa: PLR2004 - the limit of docs/answer-schema.md
         library = _library()
@@ -237,21 +239,22 @@ def pattern_weight(pattern: str) -> int:
 
 
 _MAX_WORK = 1_500_000
-"""Keywords times parts of a value: 0.1 s (jsonschema-rs 0.60.3)."""
+"""Maximum number of keywords times parts of a value: they take 0.1 s (jsonschema-rs 0.60.3)."""
 _MAX_MATCHED = 40_000
-"""Patterns times characters of a value: 0.1 s."""
+"""Maximum number of patterns times characters of a value: they take 0.1 s."""
 _MAX_EXPLAINED = 15_000
-"""Keywords times parts of a value for which the library writes errors: 0.1 s. They copy the schema and the value."""
+"""Maximum number of keywords times parts of a value for which the library writes errors: they take 0.1 s, because
+errors copy the schema and the value."""
 _COSTLY_NUMBER = re.compile(rb"(?<!\d)\d{40,}|[eE][-+]?\d{2,}")
-"""The library takes up to 0.6 ms to compare one."""
+"""A number that the library takes up to 0.6 ms to compare."""
 _BYTES_AT_ONCE = 100_000
-"""Bytes of a value in which such numbers are looked for at once."""
+"""Bytes of a value that are searched for such numbers at once."""
 _UNUSED = frozenset(
     {"$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"}
     | {"contentEncoding", "contentMediaType", "contentSchema"}
 )
-"""Keywords that the library does not see: they would name other places to look in, or check what is inside texts."""
-_MASK = "\x00"  # in place of the value in the library's sentences
+"""Keywords that are hidden from the library: they would refer to other documents, or check the content of texts."""
+_MASK = "\x00"  # stands for the value in the library's sentences
 
 
 class Unchecked(Exception):  # noqa: N818 - says what happened
@@ -262,7 +265,7 @@ type Place = tuple[str | int, ...]
 
 
 class Problem(NamedTuple):
-    """What is wrong with a value at a place: "must be a number, got null"; or any sentence, after a colon."""
+    """What is wrong with a value at a place: "must be a number, got null", or a sentence that follows a colon."""
 
     place: Place
     predicate: str
@@ -270,19 +273,19 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """Tells whether values fit a schema; one that is too large is ``Unchecked``."""
+    """Tells whether values fit a schema. Raises ``Unchecked`` for a value that is too large."""
 
     schema: Mapping[str, Any]
     _measured: _Measured
     _validator: Validator
     more: Callable[[Any], Iterable[Problem]] = lambda _value: ()
-    """What JSON Schema cannot say."""
+    """Checks that JSON Schema cannot express."""
 
     def stricter(self, more: Callable[[Any], Iterable[Problem]]) -> Check:
         return replace(self, more=lambda value: chain(self.more(value), more(value)))
 
     def accepts(self, value: object) -> bool:
-        """Whether a value fits, as far as JSON Schema can say."""
+        """Whether a value fits, as far as JSON Schema can express it."""
         text = to_json(value)
         size = self._measured.size
         work = (1 + size.keywords + 100 * size.slow) * _parts(value, text)
@@ -297,7 +300,7 @@ class Check:
         return False
 
     def errors(self, value: object) -> list[ValidationError]:
-        """The library's errors, one for each place; none where they would be too large, since they copy the value."""
+        """The library's errors, one for each place; none if they would be too large, because they copy the value."""
         text = to_json(value)
         recursions = self._measured.recursions
         work = (1 + self._measured.size.keywords + self._measured.length // 1_000) * _parts(value, text)
@@ -313,11 +316,11 @@ class Check:
         return list(by_place.values())
 
     def _validator_for(self, text: bytes) -> Validator | None:
-        """Long values are checked without patterns; None if names of properties have any."""
+        """The validator for a value. Long values are checked without patterns; None if they apply to property names."""
         if self._measured.size.patterns * len(text) <= _MAX_MATCHED:
             return self._validator
         plain = self._without_patterns
-        return None if plain is self else plain._validator_for(text)  # noqa: SLF001 - of the same class
+        return None if plain is self else plain._validator_for(text)  # noqa: SLF001 - an object of the same class
 
     @cached_property
     def _without_patterns(self) -> Check:
@@ -354,7 +357,7 @@ def _compiled(schema: Mapping[str, Any]) -> Validator:
 
 
 def _parts(value: object, text: bytes) -> int:
-    """Parts of a value in JSON, at most; long texts and costly numbers count as several."""
+    """An upper bound of the parts of a JSON value. Long texts and costly numbers count as several parts."""
     if isinstance(value, str):
         marks = 0
     else:
@@ -374,26 +377,26 @@ def _depth(value: object) -> int:
     return 1 + max(map(_depth, inner), default=0)
 
 
-# What is wrong with a value, by the library's errors.
+# What the library's errors say is wrong with a value.
 
 _MAX_QUOTE_LENGTH = 200
 _MAX_SENTENCES = 3
-"""What a model reads of a call that does not fit, so that it stays readable."""
+"""Maximum number of errors that a model reads about one call, so that the text stays readable."""
 _NOT_SATISFIED = Problem((), tool_errors.DOES_NOT_SATISFY)
 
 
 class _Leaf(NamedTuple):
-    """What is wrong at one place; with alternatives, in the one that comes closest."""
+    """What is wrong at one place. If there are alternatives, the closest one counts."""
 
     place: Place
     error: ValidationError
     types: Sequence[str]
-    """What would have been right, if the type is wrong."""
+    """The types that would have been right, if the type is wrong."""
     alternatives: int = 0
 
 
 def _leaves(error: ValidationError) -> list[_Leaf]:
-    """What an error says, the most telling first."""
+    """The single problems in an error, the most informative first."""
     place = tuple(error.instance_path)
     branches = _branches(error)
     types = [_types_at(place, branch) for branch in branches or [[error]]]
@@ -405,7 +408,7 @@ def _leaves(error: ValidationError) -> list[_Leaf]:
 
 
 def _branches(error: ValidationError) -> list[list[ValidationError]]:
-    """The errors of each alternative; empty if one of them fits or there are no alternatives."""
+    """The errors of each alternative; empty if an alternative fits or there are none."""
     branches: list[list[ValidationError]] = getattr(error.kind, "context", [])
     if all(branches):
         return branches
@@ -413,7 +416,7 @@ def _branches(error: ValidationError) -> list[list[ValidationError]]:
 
 
 def _telling(error: ValidationError) -> int:
-    """Of several errors at one place, first the one that names all values, then the one that names the type."""
+    """The sort key of errors at one place: first the one that lists all values, then the one that names the type."""
     # The library looks at "unevaluated…" first; whether it fails depends on all the others.
     name = error.kind.name
     if name.startswith("unevaluated"):
@@ -422,13 +425,13 @@ def _telling(error: ValidationError) -> int:
 
 
 def _types_at(place: Place, errors: Iterable[ValidationError]) -> list[str]:
-    """The types that would have been right at a place, if the type is wrong there."""
+    """The types that would have been right at a place; empty if the type is not wrong."""
     wrong = (error for error in errors if error.kind.name == "type" and tuple(error.instance_path) == place)
     return next((error.kind.as_dict()["types"] for error in wrong), [])
 
 
 def _distance(place: Place, errors: Sequence[ValidationError]) -> tuple[bool, bool, int]:
-    """How far a value is from an alternative: of another type, of another kind, or with this many errors."""
+    """How far a value is from an alternative: whether its type or its kind differs, and the number of errors."""
     kinds = [each.kind.name for each in errors if len(each.instance_path) <= len(place) + 1]
     is_other_kind = "const" in kinds or "enum" in kinds
     return bool(_types_at(place, errors)), is_other_kind, len(errors)
@@ -463,7 +466,7 @@ def _problem(error: ValidationError) -> Problem:
 
 
 def quoted(value: object) -> str:
-    """A value as JSON, in part where it is long."""
+    """A value as JSON, shortened if it is long."""
     if isinstance(value, str | list):  # Most of a long value need not be written out.
         value = value[: _MAX_QUOTE_LENGTH + 1]
     text = json.dumps(value, ensure_ascii=False)
@@ -472,19 +475,20 @@ def quoted(value: object) -> str:
     return text[:_MAX_QUOTE_LENGTH] + "…"
 
 
-# Values converted to the types that a schema asks for, where nothing is lost by it: ``"7"`` becomes 7, the JSON text of
-# an array the array, and null for something optional is left out. What fits nowhere stays as it is.
+# Values are converted to the types that a schema asks for if nothing is lost: ``"7"`` becomes 7, the JSON text of an
+# array becomes the array, and null for something optional is left out. A value that cannot be converted stays
+# unchanged.
 
 _MAX_ROUNDS = 10
-"""Each round shows what is inside of what the last one converted."""
+"""Maximum number of rounds. Each round reveals what is inside the values that the last one converted."""
 _LEFT_OUT: Any = object()
 
 
 def fitted(check: Check, given: object, name: str, *, takes_texts: bool) -> tuple[object, list[str]]:
-    """A value in the types that a schema asks for, and the first few things that are still wrong, as sentences.
+    """A value in the types that a schema asks for, and the first few remaining errors as sentences.
 
-    The name is that of the argument, "" for all together. With ``takes_texts``, a boolean, object or array may become
-    its JSON text as a whole: tools ask for "a JSON string". Raises ``Unchecked``.
+    ``name`` is the argument's name; "" means all arguments together. With ``takes_texts``, a boolean, object or array
+    may become its JSON text as a whole: tools ask for "a JSON string". Raises ``Unchecked``.
     """
     value = given
     fitting = _Fitting(takes_texts)
@@ -514,7 +518,7 @@ def _changed(value: object, changes: Mapping[Place, object]) -> object:
 
 
 class _Fitting:
-    """Finds what should be where a value does not fit; each place changes once."""
+    """Finds what should stand where a value does not fit. Each place is changed only once."""
 
     def __init__(self, takes_texts: bool) -> None:  # noqa: FBT001 - one caller
         self._takes_texts = takes_texts
@@ -526,7 +530,7 @@ class _Fitting:
         return found
 
     def _changes(self, error: ValidationError, *, to_text: bool = True) -> list[tuple[Place, object]]:
-        """Places, and what should be there; of alternatives, in the first that all changes could make fit."""
+        """Places and their new values. Of several alternatives, the first that can be made to fit counts."""
         branches = _branches(error)
         to_text = to_text and all(_types_at(tuple(error.instance_path), branch) for branch in branches)
         for branch in branches:
@@ -536,13 +540,13 @@ class _Fitting:
         return [change for change in found if change is not None]
 
     def _change(self, leaf: _Leaf, *, to_text: bool) -> tuple[Place, object] | None:
-        """None if only the model can know what should be there."""
+        """The place and its new value; None if only the model can know the right value."""
         place = leaf.place
         value = leaf.error.instance
         kind = leaf.error.kind
         said = kind.as_dict()
         if kind.name == "required" and (*place, said["property"]) in self._done:
-            return (*place, said["property"]), None  # It was left out, and must not be.
+            return (*place, said["property"]), None  # It is missing, and is required.
         if place in self._done:
             return None
         if value is None:

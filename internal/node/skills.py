@@ -14,14 +14,14 @@ from prompt import template
 
 MAX_SKILLS = 50
 MAX_SKILLS_BYTES = 200 * 1024
-"""Of all skills together (docs/skills.md)."""
+"""Maximum bytes of all skills together (docs/skills.md)."""
 _MAX_HEADER_LENGTH = 10_000
-"""Characters, which take PyYAML some 0.1 s."""
+"""Maximum characters of a header. PyYAML takes about 0.1 s for them."""
 _READ = frozenset({"name", "description"})
 _NAME = re.compile(r"""["']?name["']?\s*:""", re.IGNORECASE)
 _FIELD = re.compile(r"([A-Za-z][\w-]*):(?:[ \t]+(.*))?")
 _BLOCK_MARKS = frozenset({">", ">-", ">+", "|", "|-", "|+"})
-"""What YAML writes before a text of several lines."""
+"""YAML marks that introduce a text of several lines."""
 _FORM = "a skill begins with the lines ---, name: …, description: … and ---, and its text follows"
 
 
@@ -34,15 +34,15 @@ class Skill:
 
 @dataclass
 class Skills:
-    """Those of a node, and which of them the conversation has read."""
+    """The skills of a node, and the names of those that the conversation has read."""
 
     by_name: Mapping[str, Skill] = field(default_factory=dict)
     read: dict[str, None] = field(default_factory=dict)
-    """Names, in all runs of the conversation; the one that was read last is at the end."""
+    """Names of the skills that were read in all runs of the conversation, in the order of their last reading."""
 
     @classmethod
     def of(cls, text: str, read: Iterable[str]) -> "Skills":
-        """The skills of a parameter; of the names that a state says were read, those that are skills.
+        """Read the skills of a parameter, and keep the names in ``read`` that belong to skills.
 
         Raises:
             InvalidParameters: the text is not one or more skills.
@@ -59,13 +59,13 @@ class Skills:
         return self.by_name[name].body, None
 
     def known(self, most: float, size: Callable[[str], int]) -> list[Skill]:
-        """What earlier runs have read and so much room holds, what was read last before the others."""
+        """The skills that earlier runs have read and that fit into ``size``, the most recently read first."""
         newest = [self.by_name[name] for name in reversed(self.read)]
         ends = accumulate(size(skill.body) for skill in newest)
         return [skill for skill, end in zip(newest, ends, strict=True) if end <= most]
 
     def block(self, known: Sequence[Skill]) -> str:
-        """What the system prompt says of them; "" without any."""
+        """The block of the system prompt about skills; "" if there are none."""
         if not self.by_name:
             return ""
         listed = (f"- {skill.name}: {skill.description}" for skill in self.by_name.values())
@@ -74,7 +74,7 @@ class Skills:
 
 
 def read_skills(text: str) -> list[Skill]:
-    """Each document of a text in the form of SKILL.md.
+    """Read each document of a text in the form of SKILL.md.
 
     Raises:
         InvalidParameters: what cannot be read, and what would be right.
@@ -122,9 +122,9 @@ def _documents(lines: Sequence[str]) -> list[tuple[int, _Fields, list[str]]]:
 
 
 def _header(lines: Sequence[str], start: int) -> tuple[_Fields, int] | None:
-    """The fields of a document that begins here, and the line behind them; None for a rule within a body.
+    """The fields of a document that begins here, and the line after them; None if it is a horizontal rule in a body.
 
-    A header has a name. Only the first one of a text may lack it, since nothing else can stand there.
+    A header must have a name. Only the first header of a text may lack it, because only a header can stand there.
     """
     if lines[start].rstrip() != "---":
         return None
@@ -142,7 +142,7 @@ def _header(lines: Sequence[str], start: int) -> tuple[_Fields, int] | None:
 
 
 def _by_yaml(header: str) -> _Fields:
-    """The fields of a header, each on one line, as YAML reads it; none where it is not YAML or not such a list."""
+    """The fields of a header by YAML's rules, each value on one line; empty if it is not a YAML mapping."""
     try:
         root = yaml.compose(header, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError):
@@ -180,7 +180,7 @@ def _by_lines(header: Iterable[str]) -> _Fields:
 
 
 def _plain(value: str) -> str:
-    """A value without YAML's quotes and marks, on one line."""
+    """A value on one line, without YAML's quotes and marks."""
     words = value.split()
     text = " ".join(words[1:] if words and words[0] in _BLOCK_MARKS else words)
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":

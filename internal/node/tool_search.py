@@ -1,4 +1,4 @@
-"""Finds tools of the node by words: in their names, descriptions and parameters, in any language's script."""
+"""Finds tools of the node by words in their names, descriptions and parameters, in any script."""
 
 import re
 import unicodedata
@@ -17,32 +17,34 @@ from internal.node.tools import Tool, Toolbox
 from prompt import template
 
 MAX_FOUND = 8
-"""Tools that one search brings (docs/many-tools.md)."""
+"""Maximum number of tools that one search returns (docs/many-tools.md)."""
 _LINE_LENGTH = 120
 _NAME_WEIGHT = 3
-"""How often a word of a name counts."""
+"""How many times a word of a name counts."""
 _SATURATION = 1.2
 _LENGTH_SHARE = 0.75
 """The usual k1 and b of BM25."""
 _STEM_LENGTH = 6
 _WHOLE = 3
-"""Letters of a word that count, since languages inflect its end; a word of so few counts as a whole."""
+"""A word of at most this many letters must match as a whole. Of a longer word only the beginning must match, because
+languages inflect the end."""
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff"
 )
-"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Chinese, Japanese; and Korean, whose words grow."""
+"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Chinese, Japanese; and Korean, which appends endings
+to its words."""
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff"
-"""Vowel signs and accents, which belong to the word around them."""
+"""Vowel signs and accents, which are a part of the word around them."""
 _WORDS = rf"([{_UNSPACED}]+)|((?:[^\W_{_UNSPACED}]|[{_MARKS}])+)"
-"""Compiled at the first search, since a plugin that starts has none."""
+"""Pattern of words. It is compiled at the first search, which keeps the start short."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ASCII_WORDS = str.maketrans({chr(each): " " for each in range(128) if not chr(each).isalnum()})
 
 
 def _comparable(text: str) -> str:
-    """The words of a text in lower case, with a space before and behind each."""
+    """The words of a text in lower case, with a space before and after each."""
     if text.isascii():
         return f" {text.lower().translate(_ASCII_WORDS)} "
     words = re.findall(_WORDS, unicodedata.normalize("NFKC", text).casefold())
@@ -50,7 +52,7 @@ def _comparable(text: str) -> str:
 
 
 def _terms(query: str) -> Iterator[str]:
-    """What comparable texts are searched for: words by how they begin; each two neighbours where there are no words."""
+    """The strings to search for: beginnings of words, and pairs of characters in scripts without spaces."""
     for unspaced, word in re.findall(_WORDS, _comparable(query)):
         if unspaced:
             yield from map("".join, pairwise(unspaced)) if len(unspaced) > 1 else unspaced
@@ -59,7 +61,7 @@ def _terms(query: str) -> Iterator[str]:
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """The names that share most pairs of letters with one that does not exist, the nearest first."""
+    """The names that share the most pairs of letters with ``name``, which does not exist; the closest first."""
     wanted = set(pairwise(name.casefold()))
 
     def likeness(other: str) -> float:
@@ -71,19 +73,19 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
 
 @dataclass
 class ToolSearch:
-    """Searches the tools of one node, those that its prompts do not offer among them."""
+    """Searches the tools of one node, including those that its prompts do not offer."""
 
     toolbox: Toolbox
     found_before: Mapping[str, Tool] = field(default_factory=dict)
-    """By earlier runs of the conversation, by name: its prompts offer them from the beginning."""
+    """Tools by name that earlier runs of the conversation found. Prompts offer them from the beginning."""
     found: dict[str, Tool] = field(init=False)
-    """By all its runs, the oldest first."""
+    """Tools that all runs of the conversation found, the oldest first."""
 
     def __post_init__(self) -> None:
         self.found = dict(self.found_before)
 
     def look_up(self, offered: dict[str, Tool], arguments: Mapping[str, Any]) -> tuple[str, OurWords | None]:
-        """Answer a call of ``find_tools``; what it finds is added to ``offered``."""
+        """Answer a call of ``find_tools``, and add the tools that it finds to ``offered``."""
         query = str(arguments["query"])
         best = self.best(query)
         self.offer(best, offered)
@@ -93,14 +95,14 @@ class ToolSearch:
         return "\n".join([template.TOOLS_FOUND, *lines]), None
 
     def offer(self, tools: Iterable[Tool], offered: dict[str, Tool]) -> list[Tool]:
-        """Add to ``offered`` what no prompt offers yet; the tools that are new there."""
+        """Add the tools that no prompt offers yet to ``offered``, and return them."""
         new = [tool for tool in tools if tool.name in self.toolbox.held_back and tool.name not in offered]
         for tool in new:
             offered[tool.name] = self.found[tool.name] = tool
         return new
 
     def best(self, query: str) -> list[Tool]:
-        """The tools that have most of the words, by BM25; of equal ones the first of the panel first."""
+        """The tools that match the words best by BM25. Equal tools keep the order of the panel."""
         texts = self._texts
         scores = defaultdict[int, float](float)
         mean_length = sum(len(text) for _, text in texts) / max(1, len(texts))
@@ -115,12 +117,12 @@ class ToolSearch:
 
     @cached_property
     def _texts(self) -> list[tuple[Tool, str]]:
-        """Each tool with what it is found by."""
+        """Each tool with the text that is searched."""
         return [(tool, _comparable(_said_of(tool))) for tool in self.toolbox.tools.values() if tool.runs]
 
 
 def _said_of(tool: Tool) -> str:
-    """A name such as ``getWeather`` is found whole and in parts."""
+    """The searchable text of a tool. A name such as ``getWeather`` is found as a whole and by its parts."""
     if tool.name == tool.own_name:
         name = tool.name
     else:
@@ -130,7 +132,7 @@ def _said_of(tool: Tool) -> str:
 
 
 def _line(description: str) -> str:
-    """The first line of a description, short."""
+    """The first line of a description, shortened."""
     first = next(iter(description.strip().splitlines()), "").strip()
     if len(first) <= _LINE_LENGTH:
         return first

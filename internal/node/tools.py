@@ -1,4 +1,4 @@
-"""The node's tools as the model sees them: their names, their parameters, and the way back from a name to a call."""
+"""The node's tools as the model sees them, and how its names lead back to the host's tools."""
 
 import hashlib
 import json
@@ -27,16 +27,16 @@ _BEGINS_A_NAME = re.compile(r"[a-zA-Z]")
 
 
 def _matching_entries(name: str, provider: str, allowed: frozenset[str]) -> frozenset[str]:
-    """The allow-list entries that mean this tool: its name, or ``provider/name`` with the whole provider or its end."""
+    """The allow-list entries that match this tool: its name, or ``provider/name`` with the full provider or its end."""
     parts = [*provider.split("/"), name]
     return allowed & {"/".join(parts[start:]) for start in range(len(parts))}
 
 
 def name_in_history(name: str) -> str:
-    """The name of a call as model APIs accept it; a model may invent a tool of any name.
+    """The name of a call in a form that model APIs accept. A model may invent a tool with any name.
 
-    One that does not begin with a letter gets ``tool_`` in front (docs/model-facts.md, "Names and schemas that APIs
-    refuse").
+    A name that does not begin with a letter gets the prefix ``tool_`` (docs/model-facts.md, "Names and schemas that
+    APIs refuse").
     """
     plain = _NOT_IN_A_NAME.sub("_", name) or "unnamed"
     if not _BEGINS_A_NAME.match(plain):
@@ -45,7 +45,7 @@ def name_in_history(name: str) -> str:
 
 
 def _free_name(name: str, provider: str, taken: Iterable[str]) -> str:
-    """A unique name that model APIs accept; tools of the same name get their provider's name in front."""
+    """A unique name that model APIs accept. Tools with the same name get their provider's name as a prefix."""
     plain = name_in_history(name)
     if not re.search(r"[a-zA-Z0-9]", plain):
         plain = "tool"
@@ -89,29 +89,30 @@ class ToolParameter:
     """A parameter that the model fills in."""
 
     name: str
-    """What the model is told: unique in the tool, and ``^[a-zA-Z0-9_.-]{1,64}$`` unless the parameter is secret."""
+    """The name that the model sees: unique in the tool, and ``^[a-zA-Z0-9_.-]{1,64}$`` unless the parameter is
+    secret."""
     own_name: str
-    """What the tool calls it."""
+    """The name that the tool uses."""
     schema: Mapping[str, Any]
     required: bool = False
     default: object = None
     takes_files: bool = False
-    """Its values are names of this turn's files."""
+    """Whether its values are names of this turn's files."""
     is_number: bool = False
-    """Dify reads its values from text too, exactly."""
+    """Whether it is a number, which Dify also reads from text, without rounding."""
     is_secret: bool = False
-    """What the model gives it stays out of log, text and variables."""
+    """Whether the model's values for it must stay out of log, text and variables."""
     own_check: Check | None = None
-    """Of an MCP tool's own schema."""
+    """The check of an MCP tool's own schema."""
 
     @cached_property
     def check(self) -> Check:
         return self.own_check or check_of(self.schema)
 
     def plainly_takes(self, value: object) -> bool:
-        """Whether the value has the type of the parameter, and its schema asks for no more than that.
+        """Whether the value has the type of the parameter, and the schema has no other condition.
 
-        Then the library need not check it, which takes 8 MB and 12 ms to import.
+        Then the validation library, which takes 8 MB and 12 ms to import, is not needed.
         """
         if self.own_check is not None or self.schema.keys() - {"type", "description"}:
             return False
@@ -119,14 +120,14 @@ class ToolParameter:
 
     @property
     def takes_results(self) -> bool:
-        """Whether another tool's result may be its value: a text of any words, an object, or a list."""
+        """Whether another tool's result can be its value: free text, an object, or a list."""
         kinds = self.schema.get("type", "object")
         is_open = not (self.takes_files or "enum" in self.schema or "const" in self.schema)
         return is_open and any(kind in kinds for kind in ("string", "object", "array"))
 
     @property
     def takes_null(self) -> bool:
-        """Whether null is a value of its own; elsewhere models write it for what they leave out."""
+        """Whether null is a valid value. For other parameters, models write null to leave them out."""
         return self.own_check is not None and self.own_check.surely_accepts(None)
 
 
@@ -155,7 +156,7 @@ def _read_parameter(raw: Mapping[str, Any], name: str, file_names: Sequence[str]
         name=name,
         own_name=raw["name"],
         schema=schema,
-        # With a default there is nothing to ask the model for.
+        # If there is a default, the model need not give a value.
         required=bool(raw.get("required")) and default is None,
         default=default if raw.get("required") else None,
         takes_files=kind in _FILES,
@@ -167,9 +168,9 @@ def _read_parameter(raw: Mapping[str, Any], name: str, file_names: Sequence[str]
 
 @kept
 def _usable(own: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[Sentence]]:
-    """A schema without what no check could follow, the part of it that is checked, and a note on each such place.
+    """A schema without its unusable parts, the part of it that is checked, and a note on each unusable part.
 
-    An enum that no value of its type can satisfy is not checked. Dify does not send what references point to
+    An enum that no value of its type can satisfy is not checked. Dify does not send the targets of references
     (docs/host-facts.md, "The tools parameter").
     """
     notes: list[Sentence] = []
@@ -225,41 +226,44 @@ def _plain_schema(raw: Mapping[str, Any], file_names: Sequence[str]) -> dict[str
 
 EVERY_TOOL = "*"
 _FIRST_OFFERED = 20
-"""Tools of the panel that prompts offer from the beginning where not all are (docs/many-tools.md)."""
+"""Number of tools that prompts offer from the beginning if they do not offer all (docs/many-tools.md)."""
 _MAX_NAMED = 20
-"""Entries of an allow-list that are named in the log if they match no tool, one line each."""
+"""Maximum number of unmatched allow-list entries that the log names, one line each."""
 
 
 type Lookup = Callable[[Mapping[str, Any]], tuple[str, OurWords | None]]
-"""Answers a call with valid arguments: what the model reads, and for the log why that is not what it asked for."""
+"""Answers a call with valid arguments. Returns what the model reads and, if the call failed, the reason for the log."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool: what the model is told of it and what a call of it needs."""
+    """One tool: its description for the model, and what is needed to call it."""
 
     name: str
     """Unique in the toolbox, ``^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$``."""
     own_name: str
-    """What Dify calls it."""
+    """The name that Dify uses."""
     provider: str
     provider_type: ToolProviderType = ToolProviderType.BUILT_IN
     credential_id: str | None = None
     icon: str = ""
     description: str = ""
     parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
-    """By their own names."""
+    """The parameters by their own names."""
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Values that the developer set, some of them secret; they win over any argument."""
     setting: str = ""
-    """Tells a tool from another of the same name in the node: a digest of the credential's id and of the values that
-    the developer set, without the secret ones, which a visible digest could give away; "" without any."""
+    """Distinguishes tools of the same name in the node: a digest of the credential's id and of the values that the
+    developer set; "" if there are none. Secret values are not included, because a visible digest could give them
+    away."""
     check: Check | None = None
-    """Of all arguments together. Set for a virtual tool: the agent reads its arguments, and no tool runs."""
+    """The check of all arguments together. Only a virtual tool has it: the agent reads its arguments, and no tool
+    runs."""
     lookup: Lookup | None = None
-    """Answers the calls of a virtual tool from what the agent keeps; None where the arguments are handed over."""
+    """Answers the calls of a virtual tool from the agent's own data; None if the call submits its arguments to the
+    agent."""
     named_in: frozenset[str] = frozenset()
-    """The parameters of the node that name it: ``approval_required``, ``answer_tools``."""
+    """The node's parameters that list the tool: ``approval_required``, ``answer_tools``."""
 
     @property
     def needs_approval(self) -> bool:
@@ -267,27 +271,27 @@ class Tool:
 
     @property
     def is_answer(self) -> bool:
-        """Whether what a successful call brings is the answer."""
+        """Whether the result of a successful call is the answer."""
         return "answer_tools" in self.named_in
 
     @property
     def runs(self) -> bool:
-        """Whether the host runs a call, as it does for each tool of the node."""
+        """Whether the host runs its calls, as it does for every tool of the node."""
         return self.check is None
 
     @cached_property
     def own_names(self) -> Mapping[str, str]:
-        """The own name of each parameter that the model knows by another, by that other name."""
+        """Own names of parameters by the names that the model sees, for those that differ."""
         if self.check is not None:
             return {name: own for own, name in safe_property_names(self.check.schema).items()}
         return {each.name: each.own_name for each in self.parameters.values() if each.name != each.own_name}
 
     def in_own_names(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments under the tool's own names, whichever names they have."""
+        """The arguments under the tool's own names. They may have either kind of name."""
         return {self.own_names.get(name, name): value for name, value in arguments.items()}
 
     def in_told_names(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments under the names that the model was told."""
+        """The arguments under the names that the model sees."""
         return {self._told_names.get(name, name): value for name, value in arguments.items()}
 
     @cached_property
@@ -296,7 +300,7 @@ class Tool:
 
     @cached_property
     def told_check(self) -> Check | None:
-        """The check of a virtual tool, of arguments under the names that the model was told."""
+        """The check of a virtual tool, for arguments under the names that the model sees."""
         if self.check is None or not self.own_names:
             return self.check
         return replace(check_of(with_property_names(self.check.schema, self._told_names)), more=self.check.more)
@@ -340,15 +344,15 @@ class Toolbox:
 
     tools: Mapping[str, Tool] = field(default_factory=dict)
     files: Mapping[str, File] = field(default_factory=dict)
-    """This turn's files, and those of calls that wait, by the names under which the model may pass them to a tool."""
+    """This turn's files and the files of waiting calls, by the names with which the model can pass them to a tool."""
     notes: tuple[Sentence, ...] = ()
     held_back: frozenset[str] = frozenset()
-    """Names of tools that may be called, and that prompts do not offer until they were found."""
+    """Names of tools that may be called, but that prompts do not offer until the model finds them."""
 
     def find(self, provider: str, own_name: str, setting: str) -> Tool | None:
-        """The node's tool that Dify calls by this name, whatever the model calls it.
+        """The node's tool with this name in Dify, whatever name the model uses.
 
-        Its setting may have changed, if it is the only one; None if there are several that cannot be told apart.
+        If it is the only one, its setting may have changed; None if there are several that cannot be distinguished.
         """
         running = (tool for tool in self.tools.values() if tool.runs)
         named = [tool for tool in running if (tool.provider, tool.own_name) == (provider, own_name)]
@@ -358,18 +362,18 @@ class Toolbox:
         return None
 
     def with_tool(self, tool: Tool) -> "Toolbox":
-        """The same tools and a virtual one at the end."""
+        """A copy with one more tool, a virtual one, at the end."""
         return replace(self, tools={**self.tools, tool.name: tool})
 
     def holding_back(self, most: int) -> "Toolbox":
-        """The same, whose prompts offer only the first tools if there are more than ``most``; 0 offers all."""
+        """A copy that offers only the first tools if there are more than ``most``; 0 offers all."""
         first = None
         if 0 < most < len(self.tools):
             first = min(most, _FIRST_OFFERED)
         return replace(self, held_back=frozenset(list(self.tools)[first:] if first else ()))
 
     def offering(self, tools: Mapping[str, Tool]) -> "Toolbox":
-        """The same with those of these tools behind the others that prompts do not offer yet; itself without any."""
+        """A copy that also offers these tools, at the end; itself if prompts already offer all of them."""
         new = {
             name: tool
             for name, tool in tools.items()
@@ -382,7 +386,7 @@ class Toolbox:
 
     @property
     def takes_results(self) -> bool:
-        """Whether a result may be handed on to one of the tools."""
+        """Whether a result can be passed on to any of the tools."""
         return any(parameter.takes_results for tool in self.tools.values() for parameter in tool.parameters.values())
 
     @cached_property
@@ -395,8 +399,8 @@ class Toolbox:
 
     @cached_property
     def prompt_tools(self) -> tuple[PromptMessageTool, ...]:
-        """What goes into every request of the run, byte for byte the same."""
-        tools = in_turns(self.tools.items())  # Of 600 tools the schemas take 60 ms.
+        """The tools in every request of the run. They are always the same bytes."""
+        tools = in_turns(self.tools.items())  # The schemas of 600 tools take 60 ms.
         return tuple(tool.prompt_tool for name, tool in tools if name not in self.held_back)
 
 
@@ -408,10 +412,10 @@ def build_toolbox(
     files: Mapping[str, File] | None = None,
     reserved: frozenset[str] = frozenset(),
 ) -> Toolbox:
-    """Read the tools one by one; ``reserved`` are the names of virtual tools, which none of these may take.
+    """Read the tools one by one; ``reserved`` are the names of virtual tools, which no tool of the node may have.
 
-    ``naming`` are the entries of each parameter that says something of the tools that it names; one that matches no
-    tool is an ``InvalidParameters``: the tool that it means would, for instance, run without approval.
+    ``naming`` has the entries of each parameter that lists tools. Raises ``InvalidParameters`` for an entry that
+    matches no tool, because the intended tool would, for instance, run without approval.
     """
     tools: dict[str, Tool] = {}
     notes: list[Sentence] = []
@@ -445,7 +449,7 @@ def build_toolbox(
 
 
 def _refuse_unmet(unmet: Mapping[str, frozenset[str]], offered: Sequence[str]) -> None:
-    """Raise ``InvalidParameters`` for the first entry, by parameter, that names no tool of the node."""
+    """Raise ``InvalidParameters`` for the first entry of a parameter that matches no tool of the node."""
     for parameter, entries in unmet.items():
         for entry in sorted(entries):
             raise InvalidParameters(f"parameter '{parameter}': the node has no tool {entry!r}; {_hint(entry, offered)}")
@@ -462,7 +466,7 @@ def _hint(entry: str, offered: Sequence[str]) -> str:
 
 
 def _notes_on_allowed(unmet: Sequence[str]) -> Iterator[Sentence]:
-    """A note for each name of ``allowed_tools`` that no tool has, up to a number of them."""
+    """A note for each of the first names in ``allowed_tools`` that match no tool."""
     for entry in unmet[:_MAX_NAMED]:
         hint = ""
         if looks_like_selector(entry):
@@ -476,13 +480,13 @@ def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], not
     own_name = raw["identity"]["name"]
     icon = raw["identity"].get("icon")
     fixed = {key: value for key, value in (raw.get("runtime_parameters") or {}).items() if value is not None}
-    # Of all parameters: one that is left out now may be offered later.
+    # All parameters are included, because one that is left out now may be offered later.
     names = safe_names([each["name"] for each in raw["parameters"] or ()])
     parameters: dict[str, ToolParameter] = {}
     for declared in raw["parameters"] or ():
         label = declared["name"]
         if declared["form"] != "llm" or label in fixed:
-            continue  # the developer's, which the model neither sees nor sets
+            continue  # set by the developer; the model neither sees nor sets them
         notes: list[Sentence] = []
         try:
             parameters[label] = _read_parameter(declared, names.get(label, label), file_names, notes.append)
@@ -517,7 +521,7 @@ def _setting(raw: Mapping[str, Any]) -> str:
 
 
 def _read_description(raw: Mapping[str, Any]) -> str:
-    """What the developer wrote for the model, else what people read: the description, the label, or the name.
+    """The developer's description for the model, or else the description for people, the label, or the name.
 
     It is never blank (docs/model-facts.md, "Names and schemas that APIs refuse").
     """

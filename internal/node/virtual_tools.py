@@ -1,4 +1,4 @@
-"""Tools that never run: by a call, the model hands something over, or looks up what the agent keeps."""
+"""Virtual tools, which never run: a call submits something to the agent, or looks something up in its data."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,15 +21,15 @@ READ_RESULT = "read_result"
 FIND_TOOLS = "find_tools"
 READ_SKILL = "read_skill"
 SUBMISSIONS = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION, SUBMIT_REVIEW})
-"""Tools by which the model hands something over."""
+"""Tools with which the model submits something."""
 LOOKUPS = frozenset({READ_RESULT, FIND_TOOLS, READ_SKILL})
-"""Tools that the agent answers from what it keeps; for the user and later runs they do not count as tool calls."""
+"""Tools that the agent answers from its own data. For the user and later runs, their calls are not tool calls."""
 NOT_RESULTS = SUBMISSIONS | {FIND_TOOLS, READ_SKILL}
-"""Tools whose results say nothing that an answer could rest on."""
+"""Tools whose results are not evidence for an answer."""
 RESERVED_NAMES = SUBMISSIONS | LOOKUPS
-"""No tool of the node's may have one of these names."""
+"""Names that no tool of the node may have."""
 MAX_WANTED_LENGTH = 200
-"""Characters that are looked for at once."""
+"""Maximum characters of one search text."""
 
 
 def plan_tool(maximum_subtasks: int) -> Tool:
@@ -54,7 +54,7 @@ def review_tool() -> Tool:
 
 
 def read_result_tool(lookup: Lookup) -> Tool:
-    """The tool that reads on in long results; of ``offset`` and ``find`` it takes one at a time."""
+    """The tool that reads more of a long result. It accepts either ``offset`` or ``find``."""
     properties = {
         "id": {"type": "string", "description": template.RESULT_ID_DESCRIPTION},
         "offset": {"type": "integer", "minimum": 0, "description": template.OFFSET_DESCRIPTION},
@@ -65,7 +65,7 @@ def read_result_tool(lookup: Lookup) -> Tool:
 
 
 def find_tools_tool(count: int, lookup: Lookup) -> Tool:
-    """The tool that finds others; ``count`` is how many there are beyond those that a prompt offers at first."""
+    """The tool that finds other tools; ``count`` is the number of tools that a prompt does not offer at first."""
     query = {"type": "string", "maxLength": MAX_WANTED_LENGTH, "description": template.TOOL_QUERY_DESCRIPTION}
     return _virtual(FIND_TOOLS, template.FIND_TOOLS_DESCRIPTION.format(count=count), _closed({"query": query}), lookup)
 
@@ -76,12 +76,12 @@ def read_skill_tool(names: Iterable[str], lookup: Lookup) -> Tool:
 
 
 def answer_tool(answer_schema: str) -> Tool:
-    """The tool whose arguments are the answer; ``InvalidParameters`` if the text is not an object's JSON Schema."""
+    """The tool whose arguments are the answer; raises ``InvalidParameters`` unless the text is an object's schema."""
     if looks_like_selector(answer_schema):
         raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")
     try:
         schema = parse_object(without_escaped_nul(read_pasted(answer_schema)), advice="")
-        _ = check_of(schema)  # Whose references can be followed.
+        _ = check_of(schema)  # This also checks that all references can be followed.
         check = check_of(_as_object(schema))
     except NoObjectError as problem:
         wanted = "it must be the JSON Schema of an object"
@@ -92,9 +92,9 @@ def answer_tool(answer_schema: str) -> Tool:
 
 
 def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A usable schema with its type on top, where model APIs look for it; references there are written out."""
+    """A usable schema with its type at the top level, where model APIs look for it. References there are resolved."""
     top = dict(schema)
-    while reference := top.pop("$ref", None):  # a usable schema has no circle here
+    while reference := top.pop("$ref", None):  # a usable schema has no reference cycle here
         target = resolve(schema, reference)
         if isinstance(target, Mapping) and top.keys() & target.keys() - REMARKS:
             top["allOf"] = [*top.get("allOf", ()), {"$ref": reference}]
@@ -128,19 +128,19 @@ def _texts(description: str, **limits: int) -> dict[str, Any]:
 
 
 def _blank_subtasks(plan: Mapping[str, Any]) -> Iterator[Problem]:
-    """A pattern could say so, but in words that a model reads less easily."""
+    """A problem for each blank subtask. A pattern could check this, but its error is harder to read for a model."""
     if not all(name.strip() for name in plan["subtasks"]):
         yield Problem(("subtasks",), tool_errors.BLANK_SUBTASK)
 
 
 def _unnamed_problems(review: Mapping[str, Any]) -> Iterator[Problem]:
-    """The rewrite has to know what was wrong."""
+    """A problem if a failed review does not name what is wrong, since the rewrite needs it."""
     if not review["passes"] and not any(problem.strip() for problem in review["problems"]):
         yield Problem(("problems",), tool_errors.NO_PROBLEM_NAMED)
 
 
 def _offset_and_find(arguments: Mapping[str, Any]) -> Iterator[Problem]:
-    """Models that fill in every argument write 0 and an empty text for what they do not mean."""
+    """A problem if both are used. Models that fill in every argument write 0 or "" for the one they do not mean."""
     if arguments.get("offset") and arguments.get("find"):
         yield Problem((), template.OFFSET_OR_FIND)
 
@@ -149,22 +149,22 @@ def _virtual(name: str, description: str, check: Check, lookup: Lookup | None = 
     return Tool(name, name, provider="", description=description, check=check, lookup=lookup)
 
 
-# The answer in a schema, as the node's variable; the text has the answer as it is.
+# The answer in a schema, as the node's variable. The text has the unchanged answer.
 
 
 @dataclass(frozen=True)
 class StructuredOutput:
-    """An answer as an object, which was to satisfy a schema if the node sets one."""
+    """An answer as an object, checked against a schema if the node sets one."""
 
     answer: Mapping[str, Any] | None = None
-    """As a model or a tool gave it; None when there is none that satisfies the schema."""
+    """The answer as a model or a tool gave it; None if none satisfies the schema."""
     variable: Mapping[str, Any] | None = None
-    """As the host can keep it."""
+    """The answer in a form that the host can store without rounding, if possible."""
     note: OurWords | None = None
 
     @classmethod
     def of(cls, answer: Mapping[str, Any] | None, check: Check | None) -> "StructuredOutput":
-        """The daemon reads numbers as floats: a large integer goes as text where a schema does not forbid that."""
+        """Turn large integers into text if the schema allows it, because the daemon reads numbers as floats."""
         large = list(filter(is_large_integer, scalars(answer)))
         if answer is None or not large:
             return cls(answer, answer)

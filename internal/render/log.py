@@ -1,8 +1,7 @@
 """The log of a run, as a person reads it: ROUND n, below it the model's turn and each CALL.
 
-A row shows the beginnings of values, without secrets. The row above it sums up what it has cost and brought. Dify
-shows about 24 characters of a label, in capitals, and sorts the names in a row's data (docs/host-facts.md, "Log
-entries").
+A row shows the beginnings of values, without secrets. The row above it sums up costs and results. Dify shows about 24
+characters of a label, in capitals, and sorts the names in a row's data (docs/host-facts.md, "Log entries").
 """
 
 import contextlib
@@ -35,7 +34,7 @@ _FINISH_REASONS = frozenset(
     {"stop", "end_turn", "stop_sequence", "eos", "complete", "completed", "tool_calls", "tool_use", "function_call"}
     | {"length", "max_tokens", "max_output_tokens", "content_filter", "safety", "refusal", "error"}
 )
-"""What a log without contents shows of what providers say; any other word could be anything."""
+"""Finish reasons that a log without contents shows. Any other text from a provider could contain anything."""
 _TOOLS = frozenset({"tool", "tool_calls"})
 
 MAX_PREVIEW_LENGTH = 2_000
@@ -43,10 +42,10 @@ MAX_PREVIEW_LENGTH = 2_000
 _MAX_ERROR = 1_000
 _MAX_LABEL_LENGTH = 120
 _MAX_BEGINNING = 300
-"""Of a call and of its result, in the row of their round."""
+"""Maximum characters of a call and of its result in the row of their round."""
 
 MAX_PROVIDERS = 20
-"""Rows of a run that name a provider: each holds the stream up by about half a second on a busy machine."""
+"""Maximum rows of a run that name a provider. Each delays the stream by about half a second on a busy machine."""
 _ADDRESS = re.compile(r"https?://\S{1,1000}", re.IGNORECASE)
 _ASSET = re.compile(r"[\w-][\w.-]{0,1000}\.(?:svg|png|jpe?g|gif|webp|ico)", re.IGNORECASE)
 
@@ -66,7 +65,7 @@ class LogContent:
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "LogContent":
-        """From the environment, as main.py has settled it: any value but ``on`` keeps contents out."""
+        """Read the setting that main.py has put into the environment: any value but ``on`` keeps contents out."""
         return cls(environment.get("LOG_CONTENT", "on") == "on")
 
     def data(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -92,7 +91,7 @@ class LogContent:
         return {name if name in known else f"a name of {size_of(name)}": size_of(arguments[name]) for name in arguments}
 
     def reference(self, reference: Reference) -> object:
-        """What an argument has in place of the results that it refers to."""
+        """The reference as the argument had it, in place of the results."""
         lengths = [f"{length:,} characters" for _, _, length in reference.results]
         if self.is_shown:
             return reference.shown
@@ -139,7 +138,7 @@ def size_of(value: object) -> str:
 
 
 def error_text(error: str, secrets: KnownSecrets) -> str:
-    """What went wrong, without what has the shape or the name of a secret; a long one loses its middle."""
+    """The error text without anything that looks like a secret. A long text loses its middle."""
     shown = without_named(wellformed(secrets.for_people.error(error)))
     if len(shown) <= _MAX_ERROR:
         return shown
@@ -149,7 +148,7 @@ def error_text(error: str, secrets: KnownSecrets) -> str:
 def preview(value: object, redactor: Redactor) -> object:
     """A value as a row shows it: the beginning of its text where it is long, without secrets.
 
-    Values under a secret's name are hidden too: here one too many is better than one too few.
+    Values under a secret's name are hidden too. Here it is better to hide too much than too little.
     """
     if isinstance(value, int | float) and abs(value) <= MAX_EXACT_INTEGER:
         return redactor.json(value)
@@ -191,16 +190,16 @@ class LogRow(InvokeMessage.LogMessage):
 
 @dataclass
 class _OpenRow:
-    """A row that was started, and what it will say of the rows below it."""
+    """A row that was started, and what it will report about the rows below it."""
 
     label: str
     data: dict[str, Any]
     is_call: bool = False
     is_round: bool = False
     said: str = ""
-    """By the model, in the turn right below."""
+    """The text of the model in the turn directly below."""
     calls: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    """Right below, by their keys."""
+    """The calls directly below, by their keys."""
     usage: Usage | None = None
     failed_calls: int = 0
 
@@ -408,7 +407,7 @@ class LogTree:
         return self._write(key, status, row.label, shown, error=error, metadata={**elapsed, **(metadata or {})})
 
     def _shown(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """What the log shows of these fields, without empty ones."""
+        """The fields as the log shows them, without empty ones."""
         fields = _said(self._content.data(data)).items()
         return {name: preview(value, self._secrets.for_people) for name, value in fields}
 

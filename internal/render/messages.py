@@ -43,7 +43,7 @@ _CAN_GROW = frozenset(
         InvokeMessage.MessageType.VARIABLE,
     }
 )
-"""Messages of values; those of texts, blobs and sources come in pieces, and addresses are short."""
+"""Types of messages that contain values of any size. Texts, blobs and sources are split, and addresses are short."""
 MAX_AT_ONCE = 100
 """Messages. The daemon passes a run's messages on through a queue of 128 places, and drops messages without an error
 when it is full. With a pause of 10 ms after every 100 none was lost (docs/host-facts.md, "Bursts of messages")."""
@@ -59,7 +59,7 @@ def render(
     may_ask: bool = False,
     last_words: str = "",
 ) -> Generator[AgentInvokeMessage, None, None]:
-    """The messages of a run, while it happens; ``may_ask``: it may end in a question whether calls may run.
+    """The messages of a run while it happens; ``may_ask`` says whether it may end in a question for approval.
 
     If the run fails, what is open is closed before the failure is raised, without the secrets in its text. The
     ``last_words`` end what the user has read by then: the host shows no default value behind it.
@@ -117,14 +117,14 @@ def redacted_text(events: Iterable[Event], secrets: KnownSecrets) -> Iterator[Ev
 
 @dataclass
 class _StreamedText:
-    """The text or thought that is under way."""
+    """The current text or thought."""
 
     secrets: KnownSecrets
     _held: AnswerText | ThoughtText | None = None
-    """What may be the beginning of a secret."""
+    """The end of the text, which may be the beginning of a secret."""
 
     def take(self, part: Shown) -> Iterator[Shown]:
-        """What is certain of the text so far; whatever is not its continuation ends it."""
+        """The settled part of the text so far. Anything but a continuation ends it."""
         if type(part) is not type(self._held):
             yield from self.rest()
         if not isinstance(part, AnswerText | ThoughtText):

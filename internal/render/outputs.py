@@ -1,4 +1,4 @@
-"""The outputs of a run besides its text and its log: files, sources, variables, usage; all without known secrets."""
+"""The outputs of a run besides its text and its log: files, sources, variables, usage, without known secrets."""
 
 import json
 import uuid
@@ -24,7 +24,7 @@ from internal.text.secrets import KnownSecrets, Redactor, texts_in
 from internal.text.texts import cut_evenly
 
 MAX_CHUNK_BYTES = 8192
-"""Bytes of one blob chunk that the daemon takes: docs/host-facts.md, "Size limits"."""
+"""Maximum bytes of one blob chunk that the daemon accepts: docs/host-facts.md, "Size limits"."""
 MAX_OBJECT_BYTES = 1024 * 1024
 """Bytes of all variables, of the sources in one message: a line may have 5 MiB (docs/host-facts.md, "Size limits"), and
 Dify stores 1,024,000 bytes of a node's outputs ("Log entries")."""
@@ -32,9 +32,9 @@ MAX_SOURCE_LENGTH = 10_000
 """Characters of one field of a source."""
 
 MAX_EXTRA_BYTES = 512 * 1024
-"""Of state, thoughts and tool_results (docs/outputs.md)."""
+"""Maximum bytes of state, thoughts and tool_results together (docs/outputs.md)."""
 MAX_THOUGHTS = 100_000
-"""Characters (docs/outputs.md)."""
+"""Maximum characters of the variable ``thoughts`` (docs/outputs.md)."""
 _MAX_SUBTASK_RESULTS = 20_000
 """Characters of the results in one entry of ``subtasks`` (docs/outputs.md), and as many of its arguments."""
 _MAX_ESCAPE = 6
@@ -87,13 +87,13 @@ def _chunks(data: bytes, meta: _Json) -> Iterator[AgentInvokeMessage]:
 
 @dataclass(frozen=True)
 class Variables:
-    """The variables of a run, all of which one line can carry."""
+    """The variables of a run, limited to what one line can carry."""
 
     values: _Json
     left_out: Mapping[str, int]
     """Entries that are missing, by variable; shortened thoughts count, and 1 is a value that is not a list.
-    By ``tool_results.text`` entries without their text and JSON, by ``tool_results.json`` JSON values that are too
-    large or nested too deeply, by ``json`` the same of what answer tools sent."""
+    ``tool_results.text`` counts entries without their text and JSON, ``tool_results.json`` counts JSON values that are
+    too large or too deeply nested, and ``json`` counts such values from answer tools."""
     sent_json: Sequence[Any] = ()
     """What answer tools sent, for the output ``json``."""
 
@@ -116,7 +116,7 @@ class Variables:
 
 
 def _fitting(values: _Json, left_out: Counter[str]) -> _Json:
-    """The variables that one line can carry, the smallest first: a list loses its end, any other value is nothing."""
+    """The variables that fit into one line, the smallest first. A list loses its end, any other value is left out."""
     kept = dict(values)
     room = MAX_OBJECT_BYTES
     for size, name in sorted((size_on_the_wire({name: value}), name) for name, value in values.items()):
@@ -136,7 +136,7 @@ def _fitting(values: _Json, left_out: Counter[str]) -> _Json:
 
 
 def _extra(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> _Json:
-    """The state, and the variables that the node asks for, of which tool_results yields first, then thoughts."""
+    """The state, and the variables that the node asks for. If room is short, tool_results is cut before thoughts."""
     values = dict[str, Any]()
     room = MAX_EXTRA_BYTES - len("[][]")
     if summary.state is not None:
@@ -151,7 +151,7 @@ def _extra(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> _
 
 
 def _thoughts(thoughts: Sequence[Thought], redactor: Redactor, room: int) -> tuple[list[_Json], int]:
-    """The newest thoughts that fit, and how many do not; of the newest, its end if it does not fit as a whole."""
+    """The newest thoughts that fit, and the number of the others. If the newest does not fit, its end is kept."""
     kept = list[_Json]()
     characters = MAX_THOUGHTS
     for thought in reversed(thoughts):
@@ -177,9 +177,9 @@ def _named(subtask: str, redactor: Redactor) -> _Json:
 
 
 def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: Counter[str]) -> list[_Json]:
-    """An entry for each call; where they do not fit, the oldest lose what the tool said, and then go.
+    """An entry for each call. If they do not fit, the oldest lose their results first, and are then removed.
 
-    One result that would not fit even alone loses only its own.
+    If a single result would not fit even alone, only that entry loses its result.
     """
     runs = [(done, ended) for done in summary.totals.tool_rounds for ended in done.calls]
     entries = [_call(done, ended, redactor) for done, ended in in_turns(runs)]
@@ -222,7 +222,7 @@ def _subtasks(summary: RunSummary, redactor: Redactor) -> _Json:
 
 
 def _of_subtask(name: str, summary: RunSummary, redactor: Redactor) -> list[_Json]:
-    """Its calls, as in ``tool_results``, with texts cut evenly and without JSON; arguments that are too long are null.
+    """The calls of a subtask, as in ``tool_results``, with texts cut evenly and no JSON; long arguments become null.
 
     The entry stands in this subtask alone, so it does not name it.
     """
@@ -275,7 +275,7 @@ def _call(done: CallsAnswered, ended: ToolOutcome, redactor: Redactor) -> _Json:
 
 
 def _sent_json(ended: ToolOutcome, redactor: Redactor, left_out: Counter[str]) -> object:
-    """What the tool sent as JSON: the value, a list of several, None for none."""
+    """The JSON of the tool: the value, a list of several values, or None."""
     fitting = (text for text in ended.sent_json if len(text) <= MAX_EXTRA_BYTES)
     values = [value for value in map(read_exactly, fitting) if _can_be_written(value)]
     left_out["tool_results.json"] += len(ended.sent_json) - len(values)
@@ -287,7 +287,7 @@ def _sent_json(ended: ToolOutcome, redactor: Redactor, left_out: Counter[str]) -
 
 
 def _answer_json(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> list[Any]:
-    """What answer tools sent as JSON, as far as it has room."""
+    """The JSON of answer tools, as far as it fits."""
     values = list[Any]()
     room = MAX_EXTRA_BYTES
     for value in (value for each in summary.tool_answers for value in each.json_values):
@@ -347,7 +347,7 @@ def _tool_runs(summary: RunSummary, redactor: Redactor) -> list[_Json]:
 
 
 def decision_summary(summary: RunSummary, variables: Variables, redactor: Redactor) -> _Json:
-    """A summary of the run, for people and for log search; never the model's thoughts."""
+    """A summary of the run for people and for log search. It never contains the model's thoughts."""
     sources = variables.values["sources"]
     return {
         "stop_reason": summary.stop_reason.value,
@@ -395,7 +395,7 @@ def _source_messages(sources: Sequence[tuple[int, Source]], redactor: Redactor) 
 
 
 def _described(source: Source, redactor: Redactor) -> _Json:
-    """A source in the fields of Dify's retriever resource, but for its position."""
+    """A source in the fields of Dify's retriever resource, except for its position."""
     fields: _Json = redactor.values({"document_name": source.title, **source.resource, "content": source.content})
     for name, value in fields.items():
         if isinstance(value, str) and len(value) > MAX_SOURCE_LENGTH:

@@ -1,1 +1,1 @@
-"""Texts as such: well-formed, without secrets, cut to size; thoughts told apart from visible text."""
+"""Functions for texts: well-formedness, secrets, size, language, and thoughts apart from visible text."""

@@ -82,7 +82,7 @@ _NAMED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _WORDS = ("key", "secret", "token", "passw", "passphrase", "authorization", "credential", "cookie")
-"""One of them is in whatever the pattern finds."""
+"""Every match of the pattern contains one of these words."""
 
 
 @lru_cache(maxsize=1024)
@@ -100,9 +100,9 @@ def texts_in(value: object) -> Iterator[str]:
 
 
 def without_named(text: str) -> str:
-    """A text without the values that it names API key, password and so on; for errors of providers and the log.
+    """A text without values that are labelled as API key, password and so on, for providers' errors and the log.
 
-    Not for what a model reads, which could no longer tell what was wrong.
+    It is not used for what a model reads, because the model could then not tell what was wrong.
     """
     lowered = text.lower()
     for word in _WORDS:  # the pattern is slow, and few texts have any of its words
@@ -124,7 +124,8 @@ _LONG_PATTERN = 20_000
 """Characters, which take 0.03 s."""
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
 _UNESCAPED = ("", "/", "!'()*", "/!'()*;,?:@&=+$#")
-"""What programs leave as it is in a URL: Python's ``quote_plus``, its ``quote``, JavaScript's two functions."""
+"""Characters that programs do not escape in a URL: Python's ``quote_plus``, its ``quote``, JavaScript's two
+functions."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class Redactor:
         return self._pattern()
 
     def _pattern(self, between: str = "") -> re.Pattern[str]:
-        """Any of the forms, a longer one before its beginning; ``between`` is a pattern of what may cut them up."""
+        """A pattern of all forms, longer ones first; ``between`` is a pattern of what may stand inside them."""
         groups = (
             rf"{re.escape(first)}{between}(?:{'|'.join(between.join(map(re.escape, form[1:])) for form in same)})"
             for first, same in groupby(
@@ -201,7 +202,7 @@ class Redactor:
         return self.text(text[:settled]), text[settled:]
 
     def _may_become(self, rest: str) -> bool:
-        """Whether a secret that is longer begins like this."""
+        """Whether a longer secret begins with this text."""
         after = bisect_right(self._in_order, rest)
         return after < len(self._in_order) and self._in_order[after].startswith(rest)
 
@@ -216,13 +217,13 @@ class Redactor:
         return _SHAPES.sub(rf"\g<address>\g<scheme>{REDACTED}", self.head(text, MAX_ERROR_LENGTH))
 
     def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
-        """A JSON value of others: texts, names and numbers that are a secret are replaced."""
+        """A JSON value from outside. Texts, names and numbers that are a secret are replaced."""
         if self._forms:
             return self._walked(value, is_ours=False)
         return value
 
     def values(self, value: Any) -> Any:  # noqa: ANN401 - as above
-        """A JSON value of ours, whose names and numbers mean something: only its texts are redacted."""
+        """A JSON value of the agent itself. Only its texts are redacted, as its names and numbers have a meaning."""
         if self._forms:
             return self._walked(value, is_ours=True)
         return value
@@ -252,7 +253,7 @@ class Redactor:
                 return value
 
     def _named(self, value: Mapping[str, object], *, is_ours: bool) -> dict[str, object]:
-        """An object; of names that are redacted to the same, the later ones are numbered."""
+        """An object. If redaction makes names equal, the later ones are numbered."""
         walked = dict[str, object]()
         for name, item in in_turns(value.items()):
             shown = name

@@ -1,4 +1,4 @@
-"""Texts as such: well-formed, kept in part, cut to size, and read from what was pasted."""
+"""Functions for texts: make them well-formed, keep a part, cut them to size, and read pasted text."""
 
 import ast
 import contextlib
@@ -18,7 +18,7 @@ from prompt import template
 
 _BACKSLASH = r"\\"
 _NUL = r"\u0000"
-"""As JSON writes them."""
+"""NUL as JSON escapes it."""
 
 
 def wellformed(text: str) -> str:
@@ -78,7 +78,7 @@ class Pieces:
         self._text.write(piece)
 
     def __bool__(self) -> bool:
-        """Whether any character has come."""
+        """Whether any character has arrived."""
         return self._text.tell() > 0
 
     def __str__(self) -> str:
@@ -95,7 +95,7 @@ class KeptText:
     """The beginning and the end of a text that comes in pieces; of the middle, only the length is kept."""
 
     def __init__(self, longest: int = MAX_KEPT_LENGTH, tail: int = _TAIL) -> None:
-        """Keep at most ``longest`` characters; of a longer text the end has at least ``tail``."""
+        """Keep at most ``longest`` characters. At least ``tail`` of them are the end of a longer text."""
         self.length = 0
         self.last = ""
         self.says_something = False

@@ -1,4 +1,4 @@
-"""Thoughts and visible text: told apart where a model's text comes in, kept apart where the user's text goes out."""
+"""Thoughts and visible text: they are separated in the model's text, and kept apart in the user's text."""
 
 import re
 from collections.abc import Iterable
@@ -58,14 +58,15 @@ _FENCE = re.compile(r" {0,3}(?P<run>`{3,}|~{3,})(?P<info>.*)")
 _MAX_TAG_END = 300
 """Characters at the end of a text among which a tag may begin that is not whole yet."""
 _MAX_FENCE_LINE = 200
-"""Characters of a line that are looked at: it may be a code fence's."""
+"""Characters of a line that are checked for a code fence."""
 
 
 @cache
 def _patterns(tags: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What is a tag or the end of a line, and what may become a tag with the next chunk.
+    """Patterns of a tag or the end of a line, and of a text that may become a tag with the next chunk.
 
-    So may a closing tag become the last on its line. Besides ``<think>``, ``tags`` are an opening and a closing one.
+    The latter includes a closing tag, which may become the last on its line. ``tags`` are an opening and a closing tag
+    in addition to ``<think>``.
     """
     opening, closing = [re.escape(tag) for tag in tags] or ["(?!)", "(?!)"]
     waiting = [rf"</?{_beginning('think', _ATTRIBUTES)}", f"(?:</{_REST}|{closing}){_BLANKS}", *map(begun, tags)]
@@ -77,7 +78,7 @@ class TextStream:
     """The text that the user sees, with thoughts in ``<think>`` blocks that are always closed."""
 
     def __init__(self, *, may_ask: bool = False) -> None:
-        """With ``may_ask``, nothing in a thought swallows its end, and with it a question to the user behind it."""
+        """With ``may_ask``, nothing in a thought may hide the end of the thought and a question after it."""
         self._breaks_marks = may_ask
         self._in_thought = False
         self._remarks: list[str] = []
@@ -95,7 +96,7 @@ class TextStream:
         self._remarks.append(text)
 
     def thought(self, text: str) -> str:
-        """A piece of thought, behind the remarks that wait."""
+        """A piece of thought, after the waiting remarks."""
         if self._in_thought:
             before = ""
         else:
@@ -124,20 +125,20 @@ class TextStream:
         return before
 
     def close_thought(self) -> str:
-        """The end of an open thought. An answer that is under way continues."""
+        """The end of an open thought. An answer that has begun continues."""
         if self._in_thought:
             return self._end_piece()
         return ""
 
     def finish(self) -> str:
-        """What is still to be written of the thought or answer so far, and of remarks."""
+        """The rest of the thought or answer, and of remarks, that is not written yet."""
         last = ""
         if self._remarks:
             last = self._remarks.pop()
         return self._end_piece() + (self.thought(last) + self._end_piece() if last else "")
 
     def broken_off(self, line: str) -> str:
-        """The end of a text that a failure cuts off: this line, outside of a code block; "" if there is no text."""
+        """The end of a text that a failure cuts off: the line, outside of any code block; "" if there is no text."""
         end = self.finish()
         if not self._end:
             return end
@@ -189,13 +190,13 @@ _ESCAPE_WAITS = re.compile(rf"(?:&[a-z]{{0,3}}|{_beginning(_ESCAPED)})\Z|\Z")
 
 
 class PlainThoughts:
-    """One turn's thoughts as people read them, without the marks and escapes of those that come escaped."""
+    """One turn's thoughts as people read them, without the marks and escapes of escaped thoughts."""
 
     _waiting = ""
     _is_escaped: bool | None = None
 
     def feed(self, text: str) -> str:
-        """Take a piece, and return what is settled by now. Only a thought that is cut leaves something behind."""
+        """Take a piece, and return the settled text. Only a thought that is cut leaves a rest."""
         text = self._waiting + text
         if self._is_escaped is None and not _ESCAPED.startswith(text.lstrip()):
             self._is_escaped = text.lstrip().startswith(_ESCAPED)
@@ -224,8 +225,8 @@ class Piece:
 class ThoughtSplitter:
     """Splits one turn's text while it streams; ``feed`` it chunks, then ``finish`` it once.
 
-    docs/thoughts.md says when a tag counts. Held back is only what cannot be told yet: what may be a tag, a thought
-    amid the turn until it is closed, and what follows a closing tag that leaves a level open.
+    docs/thoughts.md says when a tag counts. Only undecided text is held back: a possible tag, a thought in the middle
+    of the turn until it is closed, and the text after a closing tag that leaves a level open.
     """
 
     def __init__(self, tags: tuple[str, ...] = ()) -> None:
@@ -265,7 +266,7 @@ class ThoughtSplitter:
         return self._taken()
 
     def _read(self, text: str, settled: int) -> None:
-        """Read so many characters of a text, whose rest waits for the next chunk."""
+        """Read ``settled`` characters of a text. The rest waits for the next chunk."""
         start = 0
         for mark in self._mark.finditer(text, 0, settled):
             self._take(text[start : mark.start()])
@@ -278,7 +279,7 @@ class ThoughtSplitter:
         self._take(text[start:settled])
 
     def _take(self, words: str) -> None:
-        """Take words without a tag that counts; the ends of lines come alone."""
+        """Take text without a tag that counts. Line ends arrive separately."""
         if self._levels:
             self._think(words)
             return
@@ -313,7 +314,7 @@ class ThoughtSplitter:
             self._held.append(words)
 
     def _close_level(self) -> None:
-        """While a level is open, what follows is the thought's if another closing tag comes."""
+        """Close one level. While another is open, the next text is part of the thought if a closing tag follows."""
         self._add(PieceKind.THOUGHT, "".join(self._held or ()))
         self._levels -= 1
         self._tag = ""
@@ -333,7 +334,7 @@ class ThoughtSplitter:
             self._pieces.append(Piece(kind, text))
 
     def _taken(self) -> list[Piece]:
-        """What is settled, taken out; neighbours of the same kind are one."""
+        """Remove and return the settled pieces. Neighbours of the same kind are merged."""
         pieces = self._pieces
         self._pieces = []
         if not pieces[1:]:  # most chunks bring one or none

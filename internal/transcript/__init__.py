@@ -1,1 +1,1 @@
-"""What is sent to the model: messages that only grow, and fit into its window and into one line to the host."""
+"""What is sent to the model: messages that only grow, and that fit into its window and into one line."""

@@ -1,4 +1,4 @@
-"""Results that a run keeps in memory: the model may read on in them, and refer to them in later calls."""
+"""Results that a run keeps in memory. The model can read more of them, and refer to them in later calls."""
 
 import sys
 from collections import OrderedDict
@@ -15,38 +15,38 @@ from internal.text.texts import NOT_KEPT
 from prompt import template
 
 MAX_KEPT_BYTES = 12 * 1024 * 1024
-"""Bytes of memory for the whole results of one run: those that are kept, and those of rounds that are under way
-(docs/long-results.md). A character takes 1, 2 or 4 bytes, as its text needs."""
+"""Maximum bytes of memory for the whole results of one run: kept results, and results of unfinished rounds
+(docs/long-results.md). A character takes 1, 2 or 4 bytes, depending on its text."""
 _MAX_PLACES = 2_000
-"""Places that are shown at most; all are counted."""
+"""Maximum number of matches that are shown. All are counted."""
 _AROUND = 200
-"""Characters that are shown before and after a place."""
+"""Characters that are shown before and after a match."""
 _BLOCK = 4_096
 """Characters that are folded at once."""
 _WINDOW = 65_536
-"""Characters that are searched at once. Python's search takes time in proportion to them, whatever the texts are."""
+"""Characters that are searched at once. Python's search takes linear time, whatever the texts are."""
 _WIDTHS = {0x3000: " "} | {wide: chr(wide - 0xFF01 + 0x21) for wide in range(0xFF01, 0xFF5F)}
 """The wide forms of ASCII, by code point, and their ordinary ones."""
 _FOLDED = _WIDTHS | {ord("İ"): "i", ord("ı"): "i", ord("ſ"): "s", ord("µ"): "μ"}
-"""The same, and letters whose other case is a letter of their own, or two letters."""
+"""The wide forms, plus letters whose other case is a different letter or two letters."""
 
 
 @dataclass
 class KeptResults:
-    """The results of one run that have an id; the oldest make room for new ones."""
+    """The results of one run that have an id. The oldest are dropped to make room for new ones."""
 
     longest: int = MAX_KEPT_BYTES
     given: int = 0
-    """The number of the last id. The runs of a conversation never give one twice."""
+    """The number of the last id. The runs of a conversation never reuse an id."""
     _kept: OrderedDict[str, ToolOutcome] = field(default_factory=OrderedDict, init=False)
-    """A plain dict takes longer for its first key with each one that was taken out before."""
+    """An ``OrderedDict``, because finding the first key of a plain dict takes longer after each removal."""
     _size: int = field(default=0, init=False)
     """Bytes of memory of all texts that are kept."""
     _under_way: int = field(default=0, init=False)
-    """Bytes of memory of the results whose rounds have not ended."""
+    """Bytes of memory of the results of unfinished rounds."""
 
     def keep(self, outcome: ToolOutcome) -> str | None:
-        """Keep a result under a new id; None if it is larger than all the memory there is."""
+        """Keep a result and return its new id; None if it is larger than the whole memory."""
         size = _size_of(outcome)
         if not self._make_room(size):
             return None
@@ -58,7 +58,7 @@ class KeptResults:
 
     @contextmanager
     def round(self) -> Iterator[Callable[[ToolOutcome], ToolOutcome]]:
-        """Until a round has ended, this makes room for each of its results, and cuts one that has none."""
+        """Reserve room for the results of a round until it ends; the function cuts a result that does not fit."""
         size = 0
 
         def taken_in(outcome: ToolOutcome) -> ToolOutcome:
@@ -81,7 +81,7 @@ class KeptResults:
             self._under_way -= size
 
     def _make_room(self, size: int) -> bool:
-        """Let the oldest results go until one of this size fits; whether it does."""
+        """Drop the oldest results until one of this size fits, and return whether it does."""
         if self._under_way + size > self.longest:
             return False
         while self._size + self._under_way + size > self.longest:
@@ -90,13 +90,14 @@ class KeptResults:
         return True
 
     def get(self, name: str) -> ToolOutcome | None:
-        """None if it was not kept, or had to make room."""
+        """The result with this id; None if it was not kept, or was dropped."""
         return self._kept.get(name)
 
     def read(self, ids: Sequence[str], limit: int, arguments: Mapping[str, Any]) -> tuple[str, OurWords | None]:
-        """Answer a call with valid arguments in at most ``limit`` characters, which are at least 1,000.
+        """Answer a call with valid arguments in at most ``limit`` characters (1,000 or more).
 
-        ``ids`` are those of the conversation. With what the model reads, for the log why that is not what it asked for.
+        ``ids`` are the ids of the conversation. Returns the text for the model and, if the call failed, the reason for
+        the log.
         """
         name = str(arguments["id"]).removeprefix("result:")
         wanted = str(arguments.get("find", ""))
@@ -116,7 +117,7 @@ class KeptResults:
 
 
 def _size_of(outcome: ToolOutcome) -> int:
-    """Bytes of memory of the texts that are kept of a result."""
+    """Bytes of memory of the kept texts of a result."""
     return sum(map(sys.getsizeof, (outcome.whole, *outcome.sent_json)))
 
 
@@ -127,7 +128,7 @@ def _size_of_picture(picture: Picture) -> int:
 
 
 def _part(name: str, text: str, offset: int, limit: int) -> str:
-    """As much as fits from the offset on, and how to read the rest."""
+    """The part from the offset on that fits, and how to read the rest."""
     facts = {"id": name, "start": offset, "length": len(text)}
     to_the_end = template.READ_TO_THE_END.format(**facts)
     if len(text) - offset + len(to_the_end) <= limit:
@@ -137,7 +138,7 @@ def _part(name: str, text: str, offset: int, limit: int) -> str:
 
 
 def _found(name: str, text: str, wanted: str, limit: int) -> str:
-    """The first places with their surroundings, as many as fit, and where the next one is."""
+    """The first matches with their surroundings, as many as fit, and the position of the next match."""
     everywhere = places(text, wanted)
     first = list(islice(everywhere, _MAX_PLACES + 1))
     count = len(first) + sum(1 for _ in everywhere)
@@ -159,7 +160,7 @@ def _found(name: str, text: str, wanted: str, limit: int) -> str:
 
 
 def _excerpts(text: str, found: Sequence[tuple[int, int]]) -> Iterator[tuple[str, int]]:
-    """Places with their surroundings, and how many places each excerpt shows whole."""
+    """Excerpts around matches, each with the number of matches that it shows completely."""
     at = 0
     covered = 0
     while at < len(found):
@@ -172,7 +173,7 @@ def _excerpts(text: str, found: Sequence[tuple[int, int]]) -> Iterator[tuple[str
 
 
 def places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
-    """Where a longer text contains this one, whatever the case and width of letters; places do not overlap."""
+    """Start and end of each match in a longer text, ignoring case and width of letters. Matches do not overlap."""
     looked_for = _folded(wanted)
     blocks = (text[at : at + _BLOCK] for at in in_turns(range(0, len(text), _BLOCK)))
     searched = "".join(map(_folded, blocks))
@@ -187,7 +188,7 @@ def places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
 
 
 def _folded(text: str) -> str:
-    """A text of the same length, equal for texts that differ only in the case and width of their letters."""
+    """A text of the same length that is equal for texts that differ only in case and width of letters."""
     if text.isascii():
         return text.lower()
     return text.translate(_FOLDED).lower().replace("ς", "σ")

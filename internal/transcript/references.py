@@ -1,4 +1,4 @@
-"""Results by reference: in a call's arguments, ``result:r1`` stands for a result that the model has read."""
+"""Results by reference: ``result:r1`` in a call's arguments stands for a result that the model has read."""
 
 import json
 import re
@@ -20,17 +20,17 @@ from prompt import template, tool_errors
 _REFERENCE = re.compile(r"result:(r[0-9]{1,9})(?:#(.*))?", re.DOTALL)
 _TOKEN = re.compile(r"(?:[^~]++|~[01])*+")
 _LONGEST_SHOWN = 600
-"""Characters of a result that the user reads in the question for an approval."""
+"""Maximum characters of a result in the question for approval."""
 _QUOTE = 60
-"""Characters of a name or a reference in an error."""
+"""Maximum characters of a name or a reference in an error."""
 _MAX_NAMED = 20
-"""Ids that an error names."""
+"""Maximum number of ids that an error names."""
 _LONG = 100_000
-"""Characters of JSON that take their time to be read or written."""
+"""Characters from which on JSON is slow to parse or write."""
 
 
 class ReferenceInvalid(Exception):  # noqa: N818 - its text is what the model reads
-    """A reference leads to nothing that is kept."""
+    """A reference does not point to a kept result or to a part of one."""
 
 
 class _Part(NamedTuple):
@@ -38,30 +38,30 @@ class _Part(NamedTuple):
 
     value: Any
     shown: Any
-    """The same; of a long one head and tail of its text, or of its JSON."""
+    """The value as the user sees it; for a long one, the beginning and the end of its text or JSON."""
     length: int
-    """Of this text, in characters."""
+    """Length of the text in characters."""
     tool: str
 
 
 class References:
-    """Puts results in place of what refers to them, in the calls of one turn."""
+    """Replaces the references in the calls of one turn with results."""
 
     def __init__(self, results: KeptResults, ids: Sequence[str], deadline: Deadline) -> None:
-        """``ids`` are the results of the conversation; after the deadline no result is read any more."""
+        """``ids`` are the ids of the conversation's results. After the deadline no result is parsed any more."""
         self._results = results
         self._ids = ids
         self._known = frozenset(ids)
         self._deadline = deadline
         self._parts = dict[str, _Part]()
         self._read = OrderedDict[str, Any]()
-        """What the last results sent as JSON, by their ids."""
+        """The JSON values of the most recently used results, by id."""
 
     def resolved(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Reference]]:
-        """The arguments with the results in them, and what each argument refers to, if it does.
+        """The arguments with the results in them, and the reference of each argument that has one.
 
         Raises:
-            ReferenceInvalid: a reference leads to nothing, all together are too large for the host, or the time is up.
+            ReferenceInvalid: a reference points to nothing, the results are too large for the host, or the time is up.
         """
         found = {name: list(_references(value)) for name, value in arguments.items()}
         used = Counter(each for references in found.values() for each in references)
@@ -105,7 +105,7 @@ class References:
         if is_part:
             value = _pointed_at(self._json_of(name, kept), pointer, f"result:{name}#")
             try:
-                refuse_unwritable(value)  # as in what a model writes: deep JSON cannot be checked, nor sent
+                refuse_unwritable(value)  # deeply nested JSON can be neither checked nor sent
             except UnwritableError as problem:
                 told = template.REFERENCE_UNFIT.format(reference=reference[:_QUOTE], problem=problem)
                 raise ReferenceInvalid(told) from None
@@ -123,10 +123,10 @@ class References:
         return part
 
     def _json_of(self, name: str, kept: ToolOutcome) -> Any:  # noqa: ANN401 - JSON
-        """What a result sent as JSON: the value, or a list of several.
+        """The JSON of a result: the value, or a list of several values.
 
-        Each result is read once, since a long one takes its time. Parsed, a value takes ten times the memory of its
-        text, so only the last ones stay.
+        Each result is parsed only once, because a long one takes time. A parsed value takes ten times the memory of its
+        text, so only the last ones are kept.
         """
         if name in self._read:
             self._read.move_to_end(name)
@@ -150,14 +150,14 @@ class References:
 
 
 def _length_of(kept: ToolOutcome | None) -> int:
-    """Characters of the JSON that a result sent."""
+    """Characters of a result's JSON."""
     if kept is None:
         return 0
     return sum(map(len, kept.sent_json))
 
 
 def _result_of(reference: str) -> str:
-    """The result that a reference leads to."""
+    """The id of the result that a reference points to."""
     return reference.partition("#")[0]
 
 
@@ -189,7 +189,7 @@ def _pointed_at(value: Any, pointer: str, begun: str) -> Any:  # noqa: ANN401 - 
 
 
 def _part_named(value: object, written: str) -> Any:  # noqa: ANN401 - JSON
-    """The part that a token names as it is written or, else, percent-decoded; LookupError if there is none."""
+    """The part with the token as its name, as written or percent-decoded; raises LookupError if there is none."""
     with suppress(LookupError):
         return part_of(value, unescaped(written))
     return part_of(value, unescaped(unquote(written)))

@@ -1,7 +1,7 @@
-"""The shape of a request that every provider takes (docs/model-facts.md, "What every request keeps").
+"""Brings requests into a form that every provider accepts (docs/model-facts.md, "What every request keeps").
 
-It knows no provider. The same messages always get the same shape, so that a request begins with the bytes of the one
-before.
+It does not know any provider. The same messages always get the same form, so that a request begins with the same bytes
+as the previous one.
 """
 
 import json
@@ -33,14 +33,14 @@ from internal.transcript.steps import (
 from prompt import template
 
 _BEFORE_THE_MODEL = (ToolPromptMessage, UserPromptMessage)
-_SHOWN_ARGUMENTS = 500  # characters of a call's arguments that its result repeats
+_SHOWN_ARGUMENTS = 500  # maximum characters of a call's arguments that its result repeats
 
 
 def sound_messages(messages: Iterable[PromptMessage], model: str) -> list[PromptMessage]:
     """The messages of a request to ``model`` ("provider/name").
 
-    No text is blank, what a turn says is one text, and an assistant's message stands before each message of the user's.
-    Calls that another model made get ids that every provider takes.
+    No text is blank, the text of a turn is one part, and an assistant message stands before each user message. Calls
+    that another model made get ids that every provider accepts.
     """
     sound: list[PromptMessage] = []
     calls = _Calls(model)
@@ -56,7 +56,7 @@ def sound_messages(messages: Iterable[PromptMessage], model: str) -> list[Prompt
 def messages_with_calls_in_text(
     messages: Iterable[PromptMessage], tools: Sequence[PromptMessageTool]
 ) -> Iterator[PromptMessage]:
-    """The messages for a model that writes its calls as text, and reads their results in a message of the user's.
+    """The messages for a model that writes its calls as text and reads their results in a user message.
 
     The system prompt ends with the description of the tools.
     """
@@ -73,7 +73,7 @@ def messages_with_calls_in_text(
 
 
 def _with_one_instruction(messages: Iterable[PromptMessage]) -> Iterator[PromptMessage]:
-    """The messages with all system messages as one, at the beginning: chat templates take no other."""
+    """The messages with all system messages merged into one at the beginning, as chat templates require."""
     instructions: list[str] = []
     others: list[PromptMessage] = []
     for message in in_turns(messages):
@@ -87,7 +87,7 @@ def _with_one_instruction(messages: Iterable[PromptMessage]) -> Iterator[PromptM
 
 
 def text_tools(wording: str, tools: Sequence[PromptMessageTool]) -> str:
-    """The tools as a text, one a line; "" without any."""
+    """The tools as text, one per line; "" if there are none."""
     if not tools:
         return ""
     lines = [tool.model_dump_json(include={"name", "description", "parameters"}) for tool in tools]
@@ -110,7 +110,7 @@ def _turn_in_text(message: PromptMessage) -> PromptMessage:
 
 
 def _results_in_text(results: Sequence[ToolPromptMessage]) -> Iterator[PromptMessage]:
-    """Results with the tags of the blocks around them escaped, then what the agent says behind them."""
+    """Results with the tags of the surrounding blocks escaped, followed by the agent's notes."""
     if not results:
         return
     split = [split_notes(message.get_text_content()) for message in results]
@@ -123,10 +123,10 @@ def _results_in_text(results: Sequence[ToolPromptMessage]) -> Iterator[PromptMes
 
 
 def _turn_between(before: Sequence[PromptMessage], message: PromptMessage) -> list[PromptMessage]:
-    """The message that has to stand before this one, if any, so that user and model take turns.
+    """The message that must stand before this one, if any, so that user and model alternate.
 
-    Mistral refuses a user's message behind a result, Bedrock a conversation that begins with the model, and strict chat
-    templates two messages of one role in a row.
+    Mistral refuses a user message after a result, Bedrock refuses a conversation that begins with the model, and strict
+    chat templates refuse two messages of the same role in a row.
     """
     is_turn_of_model = bool(before) and isinstance(before[-1], _BEFORE_THE_MODEL)
     if isinstance(message, UserPromptMessage) and is_turn_of_model:
@@ -137,7 +137,7 @@ def _turn_between(before: Sequence[PromptMessage], message: PromptMessage) -> li
 
 
 def _without_blanks(message: PromptMessage) -> PromptMessage | None:
-    """The message without blank texts, which Anthropic refuses; None for a turn of the model with nothing in it."""
+    """The message without blank texts, which Anthropic refuses; None for an empty turn of the model."""
     match message:
         case AssistantPromptMessage():
             content = sound_content(message.content or "")
@@ -152,7 +152,7 @@ def _without_blanks(message: PromptMessage) -> PromptMessage | None:
 
 
 def _without_blank_parts(content: Content) -> Content:
-    """A user's texts stay apart: a line about a file is no part of what the user says."""
+    """Content without blank parts. A user's texts are not merged: a line about a file stays apart."""
     if isinstance(content, str):
         return text_unless_blank(content)
     return [part for part in content if not isinstance(part, TextPromptMessageContent) or not is_blank(part.data)]
@@ -165,16 +165,16 @@ def _with_content(message: PromptMessage, content: Content) -> PromptMessage:
 
 
 class _Calls:
-    """The calls of one request and their results. A model reads its own ids as it gave them, each once in a turn.
+    """The calls of one request and their results. A model reads its own ids unchanged, each once per turn.
 
-    Plugins whose ids are names of functions need equal ids back: docs/model-facts.md, "Equal ids in one turn".
+    Plugins that use names of functions as ids need equal ids back: docs/model-facts.md, "Equal ids in one turn".
     """
 
     def __init__(self, model: str) -> None:
         self._model = model
         self._seen = Counter[str]()
         self._waiting: list[AssistantPromptMessage.ToolCall] = []
-        """Calls of the last turn whose results are still to come, with the ids that they have in the request."""
+        """Calls of the last turn whose results have not followed yet, with their ids in the request."""
         self._together = defaultdict[str, list[str]](list)
 
     def fitting(self, message: PromptMessage) -> PromptMessage:

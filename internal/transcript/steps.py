@@ -1,6 +1,6 @@
-"""A conversation as steps. Each says once what happened; prompts of this run and records for later runs come from it.
+"""A conversation as steps. The prompts of this run and the records for later runs are made from them.
 
-Media, opaque bodies and thoughts are in prompts only. Records outlive the run (internal/memory/records.py).
+Media, opaque bodies and thoughts are only in prompts. Records outlive the run (internal/memory/records.py).
 """
 
 import re
@@ -44,14 +44,14 @@ type Messages = tuple[PromptMessage, ...]
 type Records = tuple[EntryRecord, ...]
 
 _MAX_LIST_LENGTH = 2_000
-"""Characters of the list of pictures that are left out."""
+"""Maximum characters of the list of pictures that are left out."""
 
 
 class SummaryMessage(UserPromptMessage):
     """A summary of messages that were left out."""
 
     turns: int = Field(default=0, exclude=True)
-    """How many turns before the run it stands for, if this run wrote it."""
+    """Number of earlier turns that it replaces, if this run wrote it."""
 
 
 def summary_message(text: str, turns: int = 0) -> SummaryMessage:
@@ -63,7 +63,7 @@ class PicturesMessage(UserPromptMessage):
 
 
 class NoteMessage(UserPromptMessage):
-    """What the agent tells the model. It joins the message before it, if that was not sent yet."""
+    """A note of the agent for the model. It is added to the previous message if that was not sent yet."""
 
 
 class TurnMessage(AssistantPromptMessage):
@@ -77,12 +77,12 @@ _NOTE_TAG = re.compile(r"<(?=\s*+/?+\s*+agent_note\b)", re.IGNORECASE)
 
 
 def as_data(text: str) -> str:
-    """What a tool said, with the tag of our own notes escaped."""
+    """The text of a tool, with the tag of our own notes escaped."""
     return _NOTE_TAG.sub("&lt;", text)
 
 
 def with_note(message: PromptMessage, note: str) -> PromptMessage:
-    """The message with a note of ours at its end. Behind what a tool said it is a block, which no tool can write."""
+    """The message with a note at its end. After a tool's text the note is a block that no tool can imitate."""
     block = f"{template.AGENT_NOTE_BEGIN}{note}{template.AGENT_NOTE_END}"
     said = f"\n\n{note}"
     if isinstance(message, ToolPromptMessage | PicturesMessage):
@@ -93,7 +93,7 @@ def with_note(message: PromptMessage, note: str) -> PromptMessage:
 
 
 def split_notes(result: str) -> tuple[str, str]:
-    """What the tool said, and the blocks of notes behind it."""
+    """The text of the tool, and the blocks of notes after it."""
     said, begin, rest = result.partition(template.AGENT_NOTE_BEGIN)
     return said, f"{begin}{rest}"
 
@@ -105,9 +105,9 @@ def user_message(text: str, parts: Sequence[PromptMessageContentUnionTypes] = ()
 
 
 def sound_content(content: Content) -> Content:
-    """Content without blank texts. Texts that follow each other are one, and a text alone is a plain text.
+    """Content without blank texts. Consecutive texts are merged, and a single text becomes a plain string.
 
-    A part with an opaque body is the provider's, and stays as it is.
+    A part with an opaque body belongs to the provider and stays unchanged.
     """
     if isinstance(content, str):
         return text_unless_blank(content)
@@ -139,13 +139,13 @@ def _is_plain_text(part: PromptMessageContentUnionTypes) -> bool:
 
 
 def paragraphs(*texts: str) -> str:
-    """Join the texts that say something, with a blank line between."""
+    """Join the texts that are not blank, with a blank line between them."""
     return "\n\n".join(filter(None, texts))
 
 
 @dataclass(frozen=True)
 class EarlierMessage:
-    """A message of the node's memory."""
+    """A message from the node's memory."""
 
     message: PromptMessage
 
@@ -155,7 +155,7 @@ class EarlierMessage:
 
     @property
     def records(self) -> Records:
-        """Media are named; a system message is left out."""
+        """The record of the message. Media are only named, and a system message is left out."""
         text = _named_content(self.message)
         if text and self.message.role is PromptMessageRole.USER:
             return (UserRecord(text=text),)
@@ -179,7 +179,7 @@ def _named_content(message: PromptMessage) -> str:
 
 @dataclass(frozen=True)
 class EarlierEntry:
-    """A part of the conversation that an earlier run recorded. ``toolbox`` has the names of the node's tools now."""
+    """A recorded part of the conversation. ``toolbox`` has the current names of the node's tools."""
 
     record: EntryRecord
     toolbox: Toolbox
@@ -209,7 +209,7 @@ def _recorded_question(record: UserRecord) -> UserPromptMessage:
 
 
 def _recorded_round(entry: RoundRecord, toolbox: Toolbox) -> Messages:
-    """The messages of a recorded round; a call that still waits has ``template.APPROVAL_NOT_GIVEN`` for its result."""
+    """The messages of a recorded round. The result of a waiting call is ``template.APPROVAL_NOT_GIVEN``."""
     calls = [call_of(call, toolbox) for call in in_turns(entry.calls)]
     results = [template.APPROVAL_NOT_GIVEN if call.result is None else call.result for call in entry.calls]
     written = [call.written_back() for call in calls]
@@ -227,7 +227,7 @@ def _results(calls: Sequence[ToolCall], results: Sequence[str]) -> Messages:
 
 @dataclass(frozen=True)
 class UserInput:
-    """What the user says in this run, with this turn's files as the model takes them."""
+    """What the user says in this run, with this turn's files in the form for the model."""
 
     record: UserRecord
     media: tuple[PromptMessageContentUnionTypes, ...] = ()
@@ -246,13 +246,13 @@ class Round:
     """A turn of the model with its calls, and how each of them ended."""
 
     content: Content
-    """As the model wrote it, thoughts included."""
+    """The content as the model wrote it, with thoughts."""
     said: str
-    """The text in it, without thoughts."""
+    """The text in the content, without thoughts."""
     outcomes: tuple[ToolOutcome, ...]
-    """In the order of the calls."""
+    """The outcomes in the order of the calls."""
     opaque_body: Any = None
-    """The provider's; nothing here looks into it."""
+    """Opaque data of the provider. It is passed on and never read."""
     model: str = ""
     """The model that took the turn, as "provider/name"."""
     is_of_tools: bool = True
@@ -265,7 +265,7 @@ class Round:
 
     @property
     def messages(self) -> Messages:
-        """None where a call waits: no prompt of this run shows such a round."""
+        """The messages of the round; none if a call waits, because no prompt of this run shows such a round."""
         if self.waits:
             return ()
         calls = [outcome.call for outcome in self.outcomes]
@@ -279,7 +279,7 @@ class Round:
 
     @property
     def records(self) -> Records:
-        """The round without calls of virtual tools; none if no other call is left."""
+        """The round without calls of virtual tools; nothing if no other call is left."""
         calls = [record_of(each.judged, each.record_text) for each in self.outcomes if self._is_recorded(each)]
         if not calls:
             return ()
@@ -287,14 +287,14 @@ class Round:
 
     @property
     def _whole_text(self) -> str:
-        """The turn as one text, as it must go back to models that want their thoughts; "" if it has none."""
+        """The turn as one text, as models that need their thoughts must get it back; "" if it has no thoughts."""
         content = sound_content(self.content)
         if not isinstance(content, str) or content == self.said:
             return ""
         return content
 
     def _is_recorded(self, outcome: ToolOutcome) -> bool:
-        """Where a call waits, a refused call of a virtual tool stays, because the model has yet to read why."""
+        """Whether the call is recorded. If a call waits, a refused virtual call is too: the model has not read why."""
         if outcome.call.is_lookup:
             return False
         tool = outcome.judged.tool
@@ -304,11 +304,11 @@ class Round:
 
 @dataclass(frozen=True)
 class ResumedRound:
-    """A round that an earlier run left open, once the calls that waited in it have ended."""
+    """A round that an earlier run left open, after its waiting calls have ended."""
 
     waiting: RoundRecord
     outcomes: tuple[ToolOutcome, ...]
-    """Of the calls that waited, in their order."""
+    """The outcomes of the calls that waited, in their order."""
     toolbox: Toolbox
 
     @property
@@ -331,7 +331,7 @@ class ResumedRound:
 
 @dataclass(frozen=True)
 class AssistantText:
-    """A turn of the model without calls. The run's answer is recorded at its end, a draft is not."""
+    """A turn of the model without calls. Only the answer of the run is recorded, at its end; a draft is not."""
 
     content: Content
     opaque_body: Any = None
@@ -340,7 +340,7 @@ class AssistantText:
 
     @property
     def messages(self) -> Messages:
-        """A turn with nothing in it is left out, because some APIs refuse it."""
+        """The message of the turn. An empty turn is left out, because some APIs refuse it."""
         is_blank = isinstance(self.content, str) and not self.content.strip()
         if (is_blank or not self.content) and self.opaque_body is None:
             return ()
@@ -349,7 +349,7 @@ class AssistantText:
 
 @dataclass(frozen=True)
 class AgentNote:
-    """What the agent tells the model in this run."""
+    """A note of the agent for the model in this run."""
 
     text: str
 
@@ -362,7 +362,7 @@ class AgentNote:
 
 @dataclass(frozen=True)
 class Advice:
-    """What follows an attempt at a subtask that was not accepted: advice for the next attempt."""
+    """Advice for the next attempt at a subtask, after one that was not accepted."""
 
     attempt: str
     """The answer of the attempt."""
@@ -387,7 +387,7 @@ class RoundPictures:
 
     @classmethod
     def of(cls, outcomes: Iterable[ToolOutcome]) -> "RoundPictures | None":
-        """The pictures by the names of their tools, and why others are left out; None without pictures."""
+        """The pictures with the names of their tools, and why others are left out; None if there are no pictures."""
         parts: list[PromptMessageContentUnionTypes] = []
         left_out: list[str] = []
         room = MAX_PICTURES
@@ -415,7 +415,7 @@ class RoundPictures:
 
     @property
     def words(self) -> str:
-        """What the message says besides the pictures."""
+        """The text of the message with the pictures."""
         return "\n".join(part.data for part in self.parts if isinstance(part, TextPromptMessageContent))
 
     @property
@@ -428,7 +428,7 @@ type Step = EarlierStep | UserInput | Round | ResumedRound | AssistantText | Age
 
 
 def records_of(steps: Iterable[Step]) -> list[EntryRecord]:
-    """What later runs need of these steps."""
+    """The records of these steps for later runs."""
     return [record for step in in_turns(steps) for record in step.records]
 
 
@@ -437,7 +437,7 @@ def earlier_steps(entries: Iterable[EntryRecord], toolbox: Toolbox) -> tuple[Ear
 
 
 def lasting_results(step: Step) -> Iterator[str]:
-    """The tool results of a step as later runs and other conversations have them, in the order of its messages."""
+    """The tool results of a step for later runs and other conversations, in the order of its messages."""
     match step:
         case Round() | ResumedRound():
             yield from step.lasting_results

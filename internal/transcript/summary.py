@@ -1,4 +1,4 @@
-"""Summaries in place of what no longer fits into the window: what they cover, and how a model is asked for them."""
+"""Summaries of what no longer fits into the window: what they replace, and how a model is asked for them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,20 +19,21 @@ from internal.transcript.transcript import Transcript, estimate_tokens
 from prompt import template
 
 MAX_SUMMARY_TOKENS = 1_000
-"""As the request says (docs/summaries.md). A token of English has four characters, one of Japanese or Chinese one."""
+"""Maximum tokens of a summary, as the request says (docs/summaries.md). A token is about four characters of English, or
+one of Japanese or Chinese."""
 _LEAST_TOKENS = 2 * MAX_SUMMARY_TOKENS
-"""For less, a model call is not worth it."""
+"""Minimum tokens to summarise. For less, a model call is not worthwhile."""
 _RECENT_SHARE = 0.25
-"""Of the window, for the newest of the earlier turns, which stay as they are."""
+"""Share of the window for the newest of the earlier turns, which stay unchanged."""
 _KEPT_SHARE = 0.5
-"""Of the window, for what a prompt has besides a summary of its rounds."""
+"""Share of the window for the part of a prompt that a summary of its rounds does not replace."""
 _REQUEST_SHARE = 0.7
-"""Of the window, for what a model reads in order to summarise it."""
+"""Share of the window for the text that a model summarises."""
 
 
 @dataclass(frozen=True)
 class OlderMessages:
-    """Messages that follow each other, and that a summary is to replace."""
+    """Consecutive messages that a summary will replace."""
 
     stretch: range
     messages: tuple[PromptMessage, ...]
@@ -40,9 +41,9 @@ class OlderMessages:
 
     @classmethod
     def of(cls, transcript: Transcript, tokens: float, limit: float) -> "OlderMessages | None":
-        """Earlier turns but for the newest, else the rounds of this turn but for the newest.
+        """Choose all earlier turns except the newest ones, or else the rounds of this turn except the newest ones.
 
-        None if that is little, or summarised already. The prompt has so many ``tokens``, and may have ``limit``.
+        Returns None if they are short or already summarised. The prompt has ``tokens`` tokens, and may have ``limit``.
         """
         turns = transcript.earlier_turns(limit * _RECENT_SHARE)
         for stretch in (turns, *transcript.earlier_rounds(tokens - limit * _KEPT_SHARE)):
@@ -54,24 +55,24 @@ class OlderMessages:
 
     @property
     def turns(self) -> int:
-        """How many turns of the run's record they are; a summary of an earlier run stands for none of them."""
+        """Number of turns of the run's record among them. A summary from an earlier run counts as none."""
         own = (each.turns if isinstance(each, SummaryMessage) else each.role.value == "user" for each in self.messages)
         if self.is_before_question:
             return sum(own)
         return 0
 
     def request(self, limit: float, thought_tags: tuple[str, ...]) -> Transcript:
-        """What asks a model for the summary; it fits into a window of so many tokens."""
+        """The request for the summary. It fits into a window of ``limit`` tokens."""
         texts = [text for message in self.messages for text in _told(message, thought_tags)]
         most = limit * _REQUEST_SHARE
-        for share in (0.9, 1):  # each text keeps a minimum, which may be too much together
+        for share in (0.9, 1):  # each text keeps a minimum, and together these may be too long
             texts = ["\n\n".join(cut_evenly(texts, share * most, estimate_tokens))]
         asked = template.SUMMARY_REQUEST.format(conversation=escaped(texts[0]))
         return Transcript(template.SUMMARY_INSTRUCTION, begun=[AgentNote(asked)])
 
 
 def _told(message: PromptMessage, thought_tags: tuple[str, ...]) -> Iterator[str]:
-    """What a message says, as a quotation; of media nothing."""
+    """The text of a message as a quotation, without media."""
     text = message.get_text_content()
     match message:
         case SummaryMessage():
@@ -87,9 +88,9 @@ def _told(message: PromptMessage, thought_tags: tuple[str, ...]) -> Iterator[str
 
 
 def _within_tokens(text: str) -> str:
-    """The text, cut to the tokens that a summary may have."""
+    """The text, cut to the maximum tokens of a summary."""
     tokens = estimate_tokens(text)
-    while tokens > MAX_SUMMARY_TOKENS:  # its parts may have different scripts: then once is not enough
+    while tokens > MAX_SUMMARY_TOKENS:  # its parts may have different scripts, so that one cut is not enough
         text = cut_to_size(text, len(text) * MAX_SUMMARY_TOKENS // tokens, template.CHARACTERS_NOT_KEPT.format)
         tokens = estimate_tokens(text)
     return text
@@ -97,17 +98,19 @@ def _within_tokens(text: str) -> str:
 
 @dataclass
 class Summaries:
-    """The summaries of one run; all its conversations share those of the turns before it."""
+    """The summaries of one run. All its conversations share the summaries of earlier turns."""
 
     slot: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(1))
-    """The conversation that has it summarises; the others wait, and may find what they need."""
+    """Only one conversation at a time summarises. The others wait, and may then find the summary that they need."""
     asked: int = 0
     has_failed: bool = False
-    """Then no more are asked for in this run."""
+    """Whether a summary failed. No more are then requested in this run."""
     _known: dict[tuple[int, ...], tuple[OlderMessages, SummaryMessage]] = field(default_factory=dict, init=False)
-    """By the identities of the messages that they replace; these are kept, so that no other message gets one."""
+    """Summaries by the identities (``id``) of the messages that they replace. The messages are kept, so that their
+    identities are not reused."""
     _of_turns: tuple[int, str] = field(default=(0, ""), init=False)
-    """How many turns before the run one covers, and its text; of several, the one that covers most."""
+    """Number of earlier turns that a summary covers, and its text. Of several summaries this is the one that covers
+    most."""
 
     def known(self, older: OlderMessages) -> SummaryMessage | None:
         found = self._known.get(tuple(map(id, older.messages)))
@@ -116,7 +119,7 @@ class Summaries:
         return None
 
     def take(self, older: OlderMessages, said: str) -> SummaryMessage | None:
-        """The summary that a model has written; None if it says nothing."""
+        """Store the summary that a model has written and return it; None if it is empty."""
         if not (text := said.strip()):
             self.has_failed = True
             return None
@@ -127,7 +130,7 @@ class Summaries:
         return message
 
     def applied(self, record: Sequence[EntryRecord]) -> tuple[EntryRecord, ...]:
-        """The record of a conversation, with the summary in place of the turns before the run that it covers."""
+        """The record of a conversation, with the summary in place of the earlier turns that it covers."""
         turns, text = self._of_turns
         begins = [at for at, entry in enumerate(record) if isinstance(entry, UserRecord)]
         if not 0 < turns < len(begins):

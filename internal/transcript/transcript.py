@@ -1,8 +1,8 @@
-"""The messages of one conversation, which only grow, and what of them fits into the model's window and a request.
+"""The messages of one conversation, which only grow, and how they are fitted into the model's window and a request.
 
-They are rendered from the steps of the conversation, and are valid for every provider at any time. They change in three
-cases only, and for good: a request would not fit, so that older messages are summarised or cut; a subtask is tried
-again, and one line is left of each earlier result; the host refuses opaque bodies.
+They are rendered from the steps of the conversation, and are always valid for every provider. They change permanently
+in only three cases: a request would not fit, so older messages are summarised or cut; a subtask is retried, so each
+earlier result becomes one line; the host refuses opaque bodies.
 """
 
 import math
@@ -49,7 +49,7 @@ type Shortening = Callable[[PromptMessage], PromptMessage]
 
 
 def without_result(message: PromptMessage) -> PromptMessage:
-    """A tool's result becomes a one-line note; what the agent says behind it stays."""
+    """Replace a tool's result with a one-line note. The agent's notes after it stay."""
     if not isinstance(message, ToolPromptMessage):
         return message
     said, notes = split_notes(message.get_text_content())
@@ -59,14 +59,14 @@ def without_result(message: PromptMessage) -> PromptMessage:
 
 
 def without_finding(message: PromptMessage) -> PromptMessage:
-    """The same, except for a skill, which is an instruction."""
+    """Replace a tool's result with a one-line note, unless it is a skill, which is an instruction."""
     if isinstance(message, ToolPromptMessage) and message.name == READ_SKILL:
         return message
     return without_result(message)
 
 
 def without_first_medium(message: PromptMessage) -> PromptMessage:
-    """The first image, document, sound or video becomes a one-line note."""
+    """Replace the first image, document, sound or video with a one-line note."""
     parts = []
     if isinstance(message.content, list):
         parts = message.content
@@ -78,7 +78,7 @@ def without_first_medium(message: PromptMessage) -> PromptMessage:
 
 
 def without_first_picture(message: PromptMessage) -> PromptMessage:
-    """The first picture of a tool's becomes a one-line note."""
+    """Replace the first picture of a tool with a one-line note."""
     if isinstance(message, PicturesMessage):
         return without_first_medium(message)
     return message
@@ -91,7 +91,7 @@ SHORTENINGS: dict[str, Shortening] = {
     "tool results": without_result,
     _OPAQUE_BODIES: without_opaque_body,
 }
-"""By what the log calls the things that they leave out; in the order in which a prompt does without them."""
+"""Shortenings by the log's name for what they leave out, in the order in which they are applied."""
 
 
 _TOKENS_OF_A_MEDIUM = 1_000
@@ -101,7 +101,7 @@ _TURN_BETWEEN = 200
 
 @dataclass(frozen=True)
 class Weight:
-    """How much something takes of a model's window and of a request's line."""
+    """How much space something takes in a model's window and in a request's line."""
 
     tokens: int = 0
     """An estimate: tokenizers download vocabularies or refuse texts."""
@@ -149,9 +149,9 @@ class _Entry:
     message: PromptMessage
     weight: Weight
     number: int
-    """How many messages the conversation had before it; of a summary, before the last one that it replaces."""
+    """Number of messages in the conversation before it. For a summary: before the last message that it replaces."""
     for_others: str = ""
-    """Of a result of this run: its text without the note on how to read on."""
+    """The text of a result of this run for other conversations, without the note on how to read more of it."""
 
 
 class Transcript:
@@ -167,24 +167,24 @@ class Transcript:
     ) -> None:
         """Open a conversation with the system prompt, the ``earlier`` turns, and the turn that has ``begun``.
 
-        Without the latter, the turn begins with the last message of the user's.
+        Without ``begun``, the turn begins with the last user message.
         """
         self.kept_results = kept_results or KeptResults()
         self.result_ids: list[str] = []
-        """Of this conversation's results that are kept."""
+        """Ids of the kept results of this conversation."""
         self._offered_first = frozenset(offered)
         self.offered: dict[str, Tool] = dict(offered)
-        """Tools that the conversation has got since it began, in that order: prompts offer them behind the others."""
+        """Tools that were added during the conversation, in this order. Prompts offer them after the others."""
         self.steps: list[Step] = list(earlier)
-        """The whole conversation; nothing of it is ever left out."""
+        """The whole conversation. Nothing is ever removed from it."""
         self._earlier = len(self.steps)
         self.rounds = 0
         self._entries: list[_Entry] = []
         self.weight = Weight()
         self.length = 0
-        """How many messages it has had; those that were left out count too."""
+        """Number of messages so far, including those that were left out."""
         self._sent = 0
-        """How many of them were in a request. What was sent stays as it was."""
+        """Number of messages that were in a request. Messages that were sent do not change."""
         opening = build_round_prompt_messages(
             history_prompt_messages=(message for step in in_turns(self.steps) for message in step.messages),
             system_message=SystemPromptMessage(content=instruction) if instruction else None,
@@ -199,7 +199,7 @@ class Transcript:
         if self._question == len(self._entries):
             self._question = max((at for at, each in enumerate(self._entries) if _is_of_user(each)), default=0)
         self._added = self._question
-        """The place of what the user added to the question; the same place where that is nothing."""
+        """The position of what the user added to the question, or of the question if nothing was added."""
 
     @property
     def own_steps(self) -> list[Step]:
@@ -216,7 +216,7 @@ class Transcript:
         return sound_messages(self.messages(), model)
 
     def request_in_text(self, model: str, tools: Sequence[PromptMessageTool]) -> list[PromptMessage]:
-        """The same for a model that writes its calls as text; tools that were offered later are announced in notes."""
+        """The prompt for a model that writes its calls as text. Notes announce tools that were offered later."""
         self._sent = self.length
         later = self.offered.keys() - self._offered_first
         first = [tool for tool in tools if tool.name not in later]
@@ -243,7 +243,7 @@ class Transcript:
         ]
 
     def shorten(self, shortening: Shortening, is_enough: Callable[[], bool] = lambda: False) -> int:
-        """Shorten messages, the oldest first, until it is enough or nothing is left; how often that was possible."""
+        """Shorten messages, the oldest first, until it is enough; return how many times that was possible."""
         times = 0
         for position in range(len(self._entries)):
             while not is_enough():
@@ -258,7 +258,7 @@ class Transcript:
         return times
 
     def tokens_of_opaque_bodies(self) -> int:
-        """How many tokens fewer the messages would have without a provider's opaque bodies."""
+        """Number of tokens that a provider's opaque bodies take in the messages."""
         tokens = 0
         for entry in in_turns(self._entries):
             without = without_opaque_body(entry.message)
@@ -267,7 +267,7 @@ class Transcript:
         return tokens
 
     def drop_oldest_turn(self) -> bool:
-        """Leave out the oldest turn before the question, for good; False when none is left."""
+        """Permanently drop the oldest turn before the question; False if none is left."""
         entries = self._entries
         stays = (SystemPromptMessage, SummaryMessage)
         first = next((at for at, each in enumerate(entries) if not isinstance(each.message, stays)), len(entries))
@@ -281,7 +281,7 @@ class Transcript:
         return True
 
     def earlier_turns(self, recent: float) -> range:
-        """Where the turns before the question are, but for the newest that have at most ``recent`` tokens together."""
+        """Positions of the turns before the question, except for the newest with at most ``recent`` tokens in total."""
         first = sum(isinstance(each.message, SystemPromptMessage) for each in self._entries[:1])
         end = self._question
         newest = 0
@@ -294,9 +294,9 @@ class Transcript:
         return range(first, first)
 
     def earlier_rounds(self, excess: float) -> Iterator[range]:
-        """Where the oldest rounds are that have so many tokens together; never the last one.
+        """Positions of the oldest rounds that have ``excess`` tokens in total, never including the last round.
 
-        First those between the question and what the user added to it, then those behind it.
+        Rounds between the question and what the user added to it come first, then the rounds after that.
         """
         size = len(self._entries)
         for part in (range(self._question + 1, self._added), range(self._added + 1, size)):
@@ -318,7 +318,7 @@ class Transcript:
         return sum(self._entries[at].weight.tokens for at in stretch)
 
     def fold(self, stretch: range, summary: SummaryMessage) -> None:
-        """Put a summary in place of messages that follow each other, for good."""
+        """Permanently replace consecutive messages with a summary."""
         gone = self._entries[stretch.start : stretch.stop]
         entry = _Entry(summary, weight_of(summary), gone[-1].number, summary.get_text_content())
         self.weight += entry.weight - sum((each.weight for each in gone), Weight())
@@ -336,7 +336,7 @@ class Transcript:
             self._append(message, next(lasting) if isinstance(message, ToolPromptMessage) else "")
 
     def _joins_last(self, note: NoteMessage) -> bool:
-        """Add a note to the last message if that was not sent yet and is not the model's; whether it was."""
+        """Add a note to the last message unless that was sent or is the model's; return whether it was added."""
         if self._sent == self.length or not self._entries:
             return False
         last = self._entries[-1]
@@ -365,7 +365,7 @@ _KEPT_SHARE = 0.75
 
 @dataclass(frozen=True)
 class Window:
-    """What may go into the requests of one run."""
+    """The limits for the requests of one run."""
 
     tools: Sequence[PromptMessageTool]
     context_size: int | None = None
@@ -375,13 +375,13 @@ class Window:
 
     @property
     def prompt_tokens(self) -> float:
-        """At most; infinite when the context size is unknown."""
+        """Maximum tokens of a prompt; infinite if the context size is unknown."""
         if self.context_size is None:
             return math.inf
         return self.context_size - min(self.max_tokens, self.context_size // 2)
 
     def fit(self, transcript: Transcript) -> Iterator[OurWords]:
-        """Shorten what does not fit, with sentences for the log; ``InvalidParameters`` if nothing helps."""
+        """Shorten what does not fit, and yield sentences for the log; raises ``InvalidParameters`` if nothing helps."""
         weight = self.weigh(transcript)
         left_out = ""
         if weight.size > MAX_REQUEST_BYTES:
@@ -414,10 +414,10 @@ class Window:
         return Weight(estimate_tokens(written), len(written.encode()) + self.settings_bytes)
 
     def leave_out_what_is_no_text(self, transcript: Transcript, limit: float) -> Iterator[OurWords]:
-        """What goes before any text does, where a prompt has more tokens than the limit.
+        """Leave out what is not text if a prompt has more tokens than the limit.
 
-        Opaque bodies are reasoning that is kept for a provider. If they alone are too much, the oldest of them go; else
-        pictures of tools do, and then bodies if they alone are still too much.
+        Opaque bodies are reasoning that is kept for a provider. If they alone exceed the limit, the oldest are removed.
+        Otherwise pictures of tools are removed, and then bodies if they alone still exceed it.
         """
         most = limit * _KEPT_SHARE
         for kind in (_OPAQUE_BODIES, "pictures of tools", _OPAQUE_BODIES):
@@ -442,7 +442,7 @@ def _too_long(left_out: str) -> OurWords:
 
 
 def _shorten(transcript: Transcript, kinds: Iterable[str], is_enough: Callable[[], bool]) -> str:
-    """Leave out things of one kind after the other, then whole turns, until it is enough; how many of each."""
+    """Leave out one kind after the other, then whole turns, until it is enough; return the numbers as text."""
     left_out = {kind: transcript.shorten(SHORTENINGS[kind], is_enough) for kind in kinds}
     left_out["earlier turns"] = 0
     while not is_enough() and transcript.drop_oldest_turn():
