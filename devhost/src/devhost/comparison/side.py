@@ -25,8 +25,6 @@ LONGEST = 300
 """Characters of a value that is shown whole."""
 BEGINNING = 100
 """Characters of a longer one that are shown."""
-ELAPSED = "elapsed_seconds"
-"""What a strategy's variable `tool_runs` says of each call; no two runs take the same time."""
 STRATEGY = "the strategy"
 """Who asks in a run without a flow: the rounds of two strategies are compared with each other."""
 
