@@ -142,7 +142,9 @@ class CompareOptions:
 
 @command(CompareOptions)
 def compare(options: CompareOptions) -> int:
-    """Show two traced runs side by side: what differs in the last conversation of each, turn by turn.
+    """Show what differs between two traced runs.
+
+    The last conversation of each is compared, turn by turn.
 
     For example:
       devhost flow --script yes.yaml --trace yes.jsonl
