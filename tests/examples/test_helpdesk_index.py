@@ -106,6 +106,23 @@ def test_only_what_changed_is_read_again(manual: Path) -> None:
     assert ids("en/admin-guide.md") != before[1]
 
 
+def test_an_index_of_passages_that_were_cut_otherwise_is_out_of_date(
+    manual: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(manual)
+    monkeypatch.setattr(index_module, "CHUNK_SIZE", 200)
+    assert not is_stored(manual)
+
+
+def test_vectors_of_another_encoder_are_not_taken(manual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(shutil.copytree(HELPDESK / "qa", manual.parent / "qa"))
+    build(manual, ["I forgot my password"])
+    assert set(index_module.stored_vectors(folder, ["I forgot my password"])) == {"I forgot my password"}
+    monkeypatch.setattr(index_module, "ENCODER", "another")
+
+    assert index_module.stored_vectors(folder, ["I forgot my password"]) == {}
+
+
 def damaged(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2 :] = b"\0" * (len(content) - len(content) // 2)

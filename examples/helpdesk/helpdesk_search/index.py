@@ -14,9 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from meaning.embeddings import ENCODER
 from meaning.folding import fold
 
-from .chunks import chunk_document
+from .chunks import CHUNK_SIZE, OVERLAP, chunk_document
 from .manual import Document, manual_files, read_document
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ CREATE TRIGGER chunk_removed AFTER DELETE ON chunk BEGIN
     INSERT INTO folded (folded, rowid, heading, text)
     VALUES ('delete', old.id, old.folded_heading, old.folded_text);
 END;
-CREATE TABLE question (folded TEXT PRIMARY KEY, vector BLOB NOT NULL);
+CREATE TABLE question (key TEXT PRIMARY KEY, vector BLOB NOT NULL);
 """
 
 
@@ -100,8 +101,8 @@ def stored_vectors(folder: Path, questions: Sequence[str]) -> "dict[str, Vectors
     import numpy as np  # noqa: PLC0415 - only where a search by meaning is
 
     with closing(stored):
-        rows: dict[str, bytes] = dict(stored.execute("SELECT folded, vector FROM question").fetchall())
-    known = {question: rows[fold(question)] for question in questions if fold(question) in rows}
+        rows: dict[str, bytes] = dict(stored.execute("SELECT key, vector FROM question").fetchall())
+    known = {question: rows[_key(question)] for question in questions if _key(question) in rows}
     return {question: np.frombuffer(vector, np.float32) for question, vector in known.items()}
 
 
@@ -125,9 +126,10 @@ def _opened(path: Path) -> sqlite3.Connection | None:
 
 
 def _files(folder: Path) -> dict[str, tuple[Path, str]]:
-    """The manual's files by name, each with the hash of its bytes."""
+    """The manual's files by name, each with a hash of its bytes and of how they are cut."""
     files = {file.relative_to(folder).as_posix(): file for file in manual_files(folder)}
-    return {name: (file, hashlib.sha256(file.read_bytes()).hexdigest()) for name, file in files.items()}
+    cut = f"{CHUNK_SIZE} {OVERLAP}\n".encode()
+    return {name: (file, hashlib.sha256(cut + file.read_bytes()).hexdigest()) for name, file in files.items()}
 
 
 def _hashes(index: sqlite3.Connection) -> dict[str, str]:
@@ -161,9 +163,14 @@ def _rows(document: Document) -> Iterator[tuple[object, ...]]:
 def _store_vectors(index: sqlite3.Connection, questions: Sequence[str]) -> None:
     from meaning.embeddings import vectors  # noqa: PLC0415 - only where a search by meaning is
 
-    asked = {fold(question) for question in questions}
-    known = {folded for (folded,) in index.execute("SELECT folded FROM question")}
-    index.executemany("DELETE FROM question WHERE folded = ?", [(each,) for each in known - asked])
-    if new := sorted(asked - known):
-        rows = zip(new, [vector.tobytes() for vector in vectors(new)], strict=True)
-        index.executemany("INSERT INTO question (folded, vector) VALUES (?, ?)", rows)
+    asked = {_key(question): question for question in questions}
+    known = {key for (key,) in index.execute("SELECT key FROM question")}
+    index.executemany("DELETE FROM question WHERE key = ?", [(each,) for each in known - asked.keys()])
+    if new := sorted(asked.keys() - known):
+        made = [vector.tobytes() for vector in vectors([asked[key] for key in new])]
+        index.executemany("INSERT INTO question (key, vector) VALUES (?, ?)", zip(new, made, strict=True))
+
+
+def _key(question: str) -> str:
+    """The question under which a vector is kept, with the encoder that made it."""
+    return f"{ENCODER}\n{fold(question)}"

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 type Vectors = NDArray[np.float32]
 
+ENCODER = "Universal Sentence Encoder, multilingual 3"
+"""Vectors of another encoder cannot be compared with these; what keeps vectors keeps this name with them."""
 LEAST_OF_QUESTIONS = 0.42
 LEAST_OF_TEXTS = 0.36
 """Below this similarity two questions are about other matters, and a sentence says nothing about a question. Measured
