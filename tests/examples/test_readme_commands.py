@@ -49,6 +49,8 @@ def shown(block: str) -> list[Command]:
 def reader(tmp_path: Path) -> Iterator[pytest.MonkeyPatch]:
     with reader_in(tmp_path / "repository", *(f"examples/{name}" for name in example_names())) as reader:
         yield reader
+    for file in (ROOT / "examples" / "helpdesk").glob("index.sqlite3*"):  # a command of the page keeps it there
+        file.unlink()
 
 
 def typed(command: Command, reader: pytest.MonkeyPatch, *more: str) -> tuple[str, str]:

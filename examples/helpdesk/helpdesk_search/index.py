@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from meaning.embeddings import Vectors
 
 STORED = "index.sqlite3"
-_FORMAT = 1
+_FORMAT = 2
+"""Raised with each change of the tables or of what is in them."""
 _LOGGER = logging.getLogger(__name__)
 _REMEDY = "python -m examples.helpdesk index builds it again; until then each process makes its own"
 
@@ -114,7 +115,7 @@ def _opened(path: Path) -> sqlite3.Connection | None:
         stored = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         [(sound,)] = stored.execute("PRAGMA quick_check(1)").fetchall()
         [(version,)] = stored.execute("PRAGMA user_version").fetchall()
-        stored.execute("SELECT count(*) FROM folded, question").fetchall()
+        stored.execute("SELECT folded.rowid, key FROM folded, question LIMIT 1").fetchall()
     except sqlite3.Error as error:
         _LOGGER.warning("%s cannot be read (%s): %s.", STORED, error, _REMEDY)
         return None
