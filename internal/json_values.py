@@ -1,7 +1,7 @@
 """JSON as Python values: how to visit all of them, how to point into them, and which numbers the host keeps.
 
 The functions take dicts, lists and tuples, as parsed JSON and dumped records have them, and give a long one's visitor
-turns with the other sessions. Values are at most as deep as ``refuse_unwritable`` lets through.
+turns with the other sessions. They recurse, so the code that reads a value from outside limits its depth.
 """
 
 import json

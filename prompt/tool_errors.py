@@ -7,7 +7,7 @@ The prefixes "tool arguments parse error", "tool arguments validation error" and
 # The arguments are not a JSON object.
 PARSE_ERROR = "tool arguments parse error: {problem}"
 SEND_ONE_OBJECT = "send one JSON object"
-ONE_CALL_IN_A_TURN = "; send one JSON object, and one call in a turn: several were joined, so none of them ran"
+ONE_CALL_IN_A_TURN = f"; {SEND_ONE_OBJECT}, and one call in a turn: several were joined, so none of them ran"
 NOT_A_TEXT = "expected the text of a JSON object, got {kind}"
 TOO_LONG = "longer than {most:,} characters"
 ONLY_WHITE_SPACE = "expected a JSON object, got only white space"

@@ -111,7 +111,7 @@ def test_shards_that_do_not_make_a_whole_are_refused(
     copy.write_bytes(header.replace(b'"2/3"', b'"2/4"') + b"".join(lines))
     assert f"{copy} is shard 2/4, and {first} is 1/3" in refused(first, copy, third)
     copy.write_bytes(header.replace(b'"2/3"', b'""') + b"".join(lines))
-    assert f"{copy} is no shard" in refused(copy, first)
+    assert f"{copy} is not a shard" in refused(copy, first)
     assert main(["eval", "merge", *map(str, shards), "--results", str(first)]) == 2
 
 

@@ -121,7 +121,7 @@ def test_the_variables_of_a_machine_without_internet_reach_pip(tmp_path: Path, m
 
     python = environment.make_environment(plugin)
 
-    subprocess.run([python, "-c", "import needed"], check=True)
+    assert subprocess.run([python, "-c", "import needed"], check=False).returncode == 0
 
 
 def test_a_folder_that_is_not_devhosts_stays(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from devhost.terminal.chat_view import ChatView
 from devhost.terminal.screen import ViewOptions
 from devhost.terminal.tables import facts_table, printable
 from devhost.terminal.turn_view import TurnView
-from devhost.trace.played import turn_of
+from devhost.trace.played import PlayedTurn, begun, ends
 
 TOKENS = {"total_tokens": 1234, "prompt_tokens": 1200, "completion_tokens": 34}
 USAGE = {**TOKENS, "total_price": "0.01", "currency": "USD", "latency": 1.5}
@@ -40,6 +40,13 @@ def run(*entries: JsonObject, variables: JsonObject | None = None, **changes: ob
         "elapsed_seconds": 1.234,
     }
     return Run(**{**values, **changes})
+
+
+def turn_of(ended: Run) -> PlayedTurn:
+    turn = begun(ended.strategy, 0.0)
+    for event in ends(ended):
+        turn.add(event, ended.elapsed_seconds)
+    return turn
 
 
 def shown(*texts: str, ended: Run, terminal: bool = False, options: ViewOptions | None = None) -> str:

@@ -321,7 +321,7 @@ class Approvals:
         self._size += size
         self.asked += 1
         if is_asked:
-            self.pending += [waiting]
+            self.pending.append(waiting)
         return waiting
 
 

@@ -155,9 +155,10 @@ def chunking(helpdesk: Path) -> Iterator[Row]:
         if document.language == "en"
         for page in document.pages
     ]
+    cut_pages = [cuts(page) for page in pages]
     yield "Cut", "Passages", "First", "Among the first three", "Characters of the first three, on average"
-    for name in cuts(""):
-        passages = [passage for page in pages for passage in cuts(page)[name]]
+    for name in cut_pages[0]:
+        passages = [passage for cut in cut_pages for passage in cut[name]]
         every = vectors([passage.searched for passage in passages])
         ranks = list[int]()
         lengths = list[int]()

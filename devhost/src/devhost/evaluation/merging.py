@@ -12,7 +12,7 @@ from devhost.text import worded
 from devhost.words import counted
 
 OF_A_SHARD = {"shard", "began"}
-"""Of a header, what one shard has otherwise than another."""
+"""The keys of a header in which shards differ."""
 
 
 def merge(files: Sequence[Path], into: Path, last: Evaluation | None = None) -> Evaluation:
@@ -46,7 +46,7 @@ def _refuse(files: Sequence[Path], parts: Sequence[Evaluation]) -> None:
     count = 0
     for file, part in zip(files, parts, strict=True):
         if not part.header.shard:
-            raise SuiteError(f"{file} is no shard: it has a whole evaluation, made without --shard")
+            raise SuiteError(f"{file} is not a shard: it has a whole evaluation, made without --shard")
         shard = Shard.read(part.header.shard)
         count = count or shard.of
         if shard.of != count:

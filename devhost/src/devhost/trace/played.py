@@ -35,12 +35,12 @@ class Row:
     began: float
     """In seconds, on the clock of whatever adds the events; so is `finished`."""
     round: int | None = None
-    """Of its container, from 1."""
+    """The round of the container that the node is in, from 1."""
     ended: flow.NodeEnded | None = None
     """None while it runs, and if it never ended."""
     finished: float | None = None
     form: flow.FormAsked | None = None
-    """Of a Human Input node."""
+    """The form that a Human Input node asked for."""
     asked: float = 0.0
     """When, on the same clock."""
     answer: flow.FormAnswered | None = None
@@ -50,7 +50,7 @@ class Row:
     log: AgentLog = field(default_factory=AgentLog)
     """What the strategy of an Agent node has logged."""
     rounds: dict[int, list["Row"]] = field(default_factory=dict)
-    """Of a loop or an iteration."""
+    """The rows inside a loop or an iteration, by round."""
 
     @property
     def label(self) -> str:
@@ -87,7 +87,7 @@ class Row:
 
     @property
     def run(self) -> Run | None:
-        """Of an Agent node that has ended."""
+        """The run of an Agent node that has ended."""
         if self.ended is None:
             return None
         return self.ended.run
@@ -108,7 +108,7 @@ class PlayedTurn:
     is_direct: bool = False
     """A strategy is played without a flow around it: the turn has one Agent node."""
     finished: float = 0.0
-    """Of the last event."""
+    """The time of the last event."""
     roots: list[Row] = field(default_factory=list)
     """In the order in which they began; rounds stand in the row of their container."""
     rows: dict[str, Row] = field(default_factory=dict)
@@ -201,7 +201,7 @@ class PlayedTurn:
 
     @property
     def runs(self) -> Iterator[Run]:
-        """Of its agents."""
+        """The runs of the turn's agents."""
         return (node.run for node in self.nodes if node.run is not None)
 
     @property
@@ -211,7 +211,7 @@ class PlayedTurn:
 
     @property
     def ending(self) -> Ending:
-        """Of a turn that succeeded, that of the last agent after its form that waits for the user or stopped early."""
+        """How the turn ended. In a turn that succeeded, an agent may still wait for the user, or have stopped early."""
         if self.ended is None:
             return Ending("not ended", "bad")
         if self.own is not None:
@@ -289,14 +289,6 @@ def ends(run: Run, inputs: JsonObject | None = None) -> tuple[flow.NodeEnded, fl
     node = agent_node(run.strategy)
     ended = flow.NodeEnded(AGENT, node, status, inputs or {}, outputs, run.elapsed_seconds, error, metadata, run=run)
     return ended, flow.FlowEnded(status, {"answer": run.outputs.text, "files": run.outputs.files}, error)
-
-
-def turn_of(run: Run) -> PlayedTurn:
-    """The turn of a run that has ended."""
-    turn = begun(run.strategy, 0.0)
-    for event in ends(run):
-        turn.add(event, run.elapsed_seconds)
-    return turn
 
 
 def _flat(rows: Sequence[Row], depth: int) -> Iterator[tuple[int, Row]]:
