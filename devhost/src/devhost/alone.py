@@ -88,7 +88,7 @@ class AgentAlone(Played):
     plugin: PluginDeclaration
     strategy: Strategy
     settings: JsonObject
-    """Of the strategy's parameters: the script's, and over them the command line's."""
+    """Settings of the strategy's parameters. Those of the command line override those of the script."""
     workflow: JsonObject = field(default_factory=dict)
     """Variables of the workflow, by `node.name`."""
     kind: Kind = field(default="strategy", init=False)

@@ -135,7 +135,7 @@ class Played(ABC):
 
     @abstractmethod
     def facts(self, case: "Case") -> JsonObject:
-        """Of the first line of a trace."""
+        """The facts for the first line of a trace."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +146,9 @@ class Case:
     name: str = ""
     """The example's; empty without one."""
     plugins: tuple[PluginDeclaration, ...] = ()
-    """Of the strategy, or of a flow's agents."""
+    """The plugin of the strategy, or those of a flow's agents."""
     setups: tuple[ToolSetup, ...] = ()
-    """Of tool plugins."""
+    """The tool plugins with their settings."""
     servers: tuple[McpServer, ...] = ()
     limits: HostLimits = field(default_factory=HostLimits)
     files: tuple[Path, ...] = ()
@@ -197,7 +197,7 @@ class Case:
 
     @property
     def recorded_names(self) -> tuple[str, ...]:
-        """Of tools."""
+        """The names of the tools that answer from a recording."""
         return tuple(name for _, name in self.script.recorded.tool_names)
 
     @property

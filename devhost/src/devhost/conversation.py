@@ -69,7 +69,7 @@ class Conversation:
     added: tuple[LocalFile, ...] = field(default=(), init=False)
     """The files that go with the next question."""
     models: _AskedModels = field(init=False, repr=False)
-    """Of the last turn."""
+    """The models of the last turn."""
 
     def __post_init__(self) -> None:
         self.id = self.id or self.case.script.conversation_id or str(uuid.uuid4())

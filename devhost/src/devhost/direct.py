@@ -154,7 +154,7 @@ class ToolOutcome:
     findings: list[Finding] = field(default_factory=list)
     error: RunError | None = None
     told_an_error: bool = False
-    """Of an MCP server in its result, which Dify takes as any other."""
+    """Whether an MCP server reported an error in its result. Dify takes it as any other result."""
     elapsed_seconds: float = 0.0
 
 

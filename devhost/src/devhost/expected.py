@@ -30,7 +30,7 @@ class Check:
     remark: str = ""
     """Such as the reason of a judge."""
     score: float | None = None
-    """Of a check that gives one."""
+    """The score, if the check gives one."""
 
     @property
     def passed(self) -> bool:
@@ -85,7 +85,7 @@ LONGEST = 600
 
 
 class ValueExpected(Scripted):
-    """Of a text, or of a value in JSON."""
+    """What a text, or a value in JSON, is expected to be."""
 
     contains: Texts = ()
     lacks: Texts = ()
@@ -207,14 +207,14 @@ type BoundsOrMost = Annotated[Bounds, BeforeValidator(_bounds)]
 
 
 class CallsExpected(Scripted):
-    """Of tool calls: how many there are, or which."""
+    """How many tool calls are expected, or which ones."""
 
     exactly: _CallsOrCount | None = None
-    """Of calls: these and no others, in this order."""
+    """Exactly these calls, in this order."""
     at_least: _CallsOrCount = ()
-    """Of calls: these in any order, and maybe others."""
+    """At least these calls, in any order. There may be others."""
     at_most: _CallsOrCount | None = None
-    """Of calls: none but these, each no more often than it stands here."""
+    """At most these calls, each no more often than it is listed here."""
     in_order: _Calls = ()
     """These in this order; others may stand between them."""
     never: _Calls = ()
@@ -281,7 +281,7 @@ def _matched(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> int
 
 
 class PriceExpected(Bounds):
-    """Of all model calls, in the currency of the model."""
+    """The price of all model calls, in the currency of the model."""
 
     def checks(self, name: str, value: float, found: str = "", *, is_known: bool = True) -> Iterator[Check]:
         for check in super().checks(name, value, found):
@@ -364,7 +364,7 @@ class ScoreExpected(Scripted):
 
     @property
     def name(self) -> str:
-        """Of its check."""
+        """The name of the check."""
         return f"score {self.function}"
 
 
@@ -400,7 +400,7 @@ type _Values = Mapping[str, ValueOrEqual]
 
 
 class NodeExpected(Scripted):
-    """Of several runs of a node in one turn, the last; the calls are those of all its runs."""
+    """What is expected of a node: of its last run in the turn, and of the calls of all its runs."""
 
     status: Annotated[tuple[NodeStatus | FlowStatus, ...], BeforeValidator(listed)] = ()
     """Any of these."""
@@ -443,10 +443,10 @@ class NodeExpected(Scripted):
 
 
 class Expected(NodeExpected):
-    """Of a turn, or of a conversation: then of its last turn, and the sums of all."""
+    """What is expected of a turn, or of a conversation: of its last turn, and of the sums over all turns."""
 
     answer: ValueOrEqual | None = None
-    """Of a chatflow."""
+    """The answer of a chatflow."""
     conversation: _Values = Field(default_factory=dict)
     """The conversation variables after the turn."""
     ran: Texts = ()

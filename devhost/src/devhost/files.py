@@ -157,7 +157,7 @@ class FileServer:
         return file.described(self.url_of(file_id))
 
     def url_of(self, file_id: str) -> str:
-        """Of a file that is offered."""
+        """The address of a file that is offered."""
         return f"{self.url}{FILES}{file_id}{PREVIEW}"
 
     def id_of(self, url: str) -> str:

@@ -41,7 +41,7 @@ from devhost.words import counted
 @dataclass(frozen=True)
 class Round:
     calls: tuple[Call, ...]
-    """Of the model. The last one is the turn, unless `is_answered` is false."""
+    """The calls of the model. The last one is the turn, unless `is_answered` is false."""
 
     @property
     def is_answered(self) -> bool:

@@ -165,7 +165,7 @@ class ModelPlugin:
         }
 
     def _credentials(self, name: str) -> JsonObject:
-        """Of the provider for a model that it predefines, or else of the model alone, as Dify keeps them."""
+        """The credentials of the provider for a predefined model, or else those of the model, as Dify keeps them."""
         of_provider = name in self.language_models and "predefined-model" in self.provider.configurate_methods
         if not of_provider and not self.provider.takes_any_model:
             raise ParameterError(f"there is no model {name!r}; {self._there_are}")

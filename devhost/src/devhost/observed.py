@@ -21,13 +21,13 @@ _UNKEPT = Field(exclude=True)
 
 @dataclass(frozen=True)
 class Observed:
-    """Of a conversation: text, sources, stop reason and nodes of its last turn, the sums of all turns."""
+    """What a conversation showed: text, sources, stop reason and nodes of its last turn, and sums over all turns."""
 
     text: str
     """Without thoughts; of a workflow, what it put out."""
     error: str | None = None
     calls: tuple[ToolCall, ...] = ()
-    """Of agents."""
+    """The tool calls of agents."""
     stop_reason: str = ""
     """Empty if the strategy reports none."""
     sources: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Observed:
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> "Observed":
-        """Of the runs of strategies."""
+        """Sums up the runs of strategies."""
         if not runs:
             return cls("")
         last = runs[-1]
@@ -125,7 +125,7 @@ class NodeObserved:
 
 
 def _observed_nodes(ends: Sequence[NodeEnded]) -> Iterator[NodeObserved]:
-    """Of several runs of a node the last counts, and the calls of all."""
+    """If a node ran several times, its last run counts, with the calls of all its runs."""
     last = {ended.node.id: ended for ended in ends}
     for ended in last.values():
         runs = [each.run for each in ends if each.node.id == ended.node.id and each.run is not None]

@@ -43,7 +43,7 @@ class CaseTurn:
 
     @property
     def calls(self) -> ToolCalls:
-        """Of its agents."""
+        """The tool calls of the turn's agents."""
         return ToolCalls.sum_of(self.played.runs)
 
     @property
@@ -130,7 +130,7 @@ def play(  # noqa: PLR0913 - options, by keyword
 
 
 def observed_of(turns: Sequence[CaseTurn]) -> Observed:
-    """Of a conversation. A last turn that failed as it was expected to is not an error."""
+    """What was observed in a conversation. A last turn that failed as expected is not an error."""
     seen = Observed.of_turns([turn.played for turn in turns])
     last = turns[-1]
     if last.has_expectations and not last.failures:

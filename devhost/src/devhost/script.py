@@ -70,7 +70,7 @@ class TurnScript(Scripted):
     answers: Mapping[str, Words] = Field(default_factory=dict)
     """To the forms of Human Input nodes: by NODE the button, by NODE.FIELD a value."""
     turns: SomeTurns = ()
-    """Of the model of a strategy, the only node of its turn."""
+    """The turns of the model of a strategy, which is the only node of its turn."""
     models: Mapping[str, Turns] = Field(default_factory=dict)
     """The turns of each node's model, by the node's id or title."""
     knowledge: Knowledge = Field(default_factory=dict)
@@ -124,7 +124,7 @@ class ScriptFile(TurnScript, Part):
     inputs: dict[str, Any] = Field(default_factory=dict)
     """The fields of the Start node. Dify takes those of a conversation's first message for all that follow."""
     variables: _Object = Field(default_factory=dict)
-    """Of the workflow around a strategy, by `node.name`: what templates and selectors in `params` refer to."""
+    """Variables of the workflow around a strategy, by `node.name`, to which `params` may refer."""
     panel: dict[str, dict[str, str]] = Field(default_factory=dict)
     """By tool, the parameters that the node's panel holds; a text may be a template."""
     model: ScriptedModelCard = ScriptedModelCard()
@@ -133,7 +133,7 @@ class ScriptFile(TurnScript, Part):
     recorded: Recorded = Recorded()
     """Tools that answer from a recording."""
     limits: RunLimits = RunLimits()
-    """Of all turns together."""
+    """Limits for all turns together."""
     tool_answers: Mapping[str, _ToolAnswers] = Field(default_factory=dict)
     """Answers of tools that no plugin has, by NAME or PROVIDER/NAME: one for each call, the last for all others."""
     variants: tuple[Part, ...] = ()

@@ -67,7 +67,7 @@ def json_or[T](text: str | bytes, otherwise: T) -> Any | T:  # noqa: ANN401 - JS
 
 
 def properties_of(schema: object) -> dict[str, Any]:
-    """Of a JSON Schema; empty for what is not one."""
+    """The properties of a JSON Schema; empty for a value that is not a schema."""
     properties = None
     if isinstance(schema, dict):
         properties = schema.get("properties")
@@ -155,7 +155,7 @@ SWITCHES = {**dict.fromkeys(("true", "yes", "y", "1"), True), **dict.fromkeys(("
 # The files that a person names, or that lie in a folder that may come from somebody else: the one way to open them.
 
 MOST_BYTES = 5 * 1024 * 1024
-"""Of a file that is read as a whole, such as a script; a trace is read in lines, and may be longer."""
+"""The largest size of a file that is read whole, such as a script. A trace is read in lines and may be longer."""
 
 
 def open_file(file: Path) -> BinaryIO:

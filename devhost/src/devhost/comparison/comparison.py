@@ -89,7 +89,7 @@ class PromptRows:
 
 @dataclass(frozen=True)
 class Part:
-    """Of two turns, one thing that is compared."""
+    """One thing that is compared between two turns."""
 
     name: str
     rows: Sequence[Row] = ()
@@ -97,7 +97,7 @@ class Part:
     facts: Sequence[Fact] = ()
     """Or values with names."""
     texts: Sequence[tuple[str, Sequence[Row]]] = ()
-    """Of long texts among these values that differ, their names and lines."""
+    """The names and the lines of long texts that differ among these values."""
     is_there: bool = True
     """On one side at least."""
 
@@ -161,7 +161,7 @@ class Comparison:
 
     @cached_property
     def prompts(self) -> list[PromptRows]:
-        """Of the rounds whose prompts differ."""
+        """The prompts of the rounds in which they differ."""
         left = self.left.prompts
         right = self.right.prompts
         found = [
@@ -212,7 +212,7 @@ KINDS = {"strategy": "strategies", "chatflow": "chatflows", "workflow": "workflo
 class RunComparison:
     turns: Sequence[Comparison]
     unpaired: Sequence[tuple[str, str]]
-    """Of turns that only one side has: the side's name, and the question."""
+    """The turns that only one side has: the name of the side, and the question."""
     of: str
     """A sentence that says what they are runs of."""
     is_alike: bool

@@ -43,7 +43,7 @@ class Side:
 
     @property
     def forms(self) -> list[str]:
-        """Of each form what it asks, what was filled in, and the button."""
+        """Lines about each form: what it asks, what was filled in, and the button."""
         return [line for _, row in self.turn.flat if row.form is not None for line in _form(row)]
 
     @property
@@ -76,7 +76,7 @@ class Side:
 
     @property
     def _tool_calls(self) -> list[Call]:
-        """Of the agents and of other nodes."""
+        """The tool calls of agents and of other nodes."""
         found = [call for run in self.turn.traced for call in tool_calls(run.calls)]
         found += [call for calls in self.turn.calls.values() for call in calls if call.kind == "tool"]
         return sorted(found, key=lambda call: call.began)

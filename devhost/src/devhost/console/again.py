@@ -33,12 +33,12 @@ class ForkForm(RunForm):
     origin: Origin
     """The run of the turn."""
     questions: Sequence[str]
-    """Of all turns of the conversation."""
+    """The questions of all turns of the conversation."""
     turn: int
     scripts: Sequence[Path]
     """To choose from, for what the model says."""
     was: Setup
-    """Of the run."""
+    """The setup of the run."""
     plugin: Path
 
     @property

@@ -33,10 +33,10 @@ class FlowAgain(RunForm):
     labels = LABELS
     name: str
     questions: Sequence[str]
-    """Of all turns of the conversation; a workflow has its name there."""
+    """The questions of all turns of the conversation. A workflow has its name there."""
     was: Setup
     script: Path | None
-    """Of the run, if a form started it with one."""
+    """The script of the run, if a form started the run with one."""
     has_forms: bool
     recorded: Path
     """The script that says again what was recorded. It is written when the run starts."""

@@ -38,7 +38,7 @@ class RunFolder:
         return cls(path)
 
     def names(self) -> Sequence[str]:
-        """Of all runs that have a trace, and of those whose setup is all there is yet."""
+        """The names of all runs that have a trace, and of those that only have a setup yet."""
         return sorted(self.stamps())
 
     def stamps(self) -> Mapping[str, str]:

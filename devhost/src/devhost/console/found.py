@@ -22,7 +22,7 @@ SIGNS: Mapping[Kind, re.Pattern[bytes]] = {
     "flow": re.compile(rb"^kind: *app\b", re.MULTILINE),
     "script": re.compile(rb"^(?:turns|recorded|extends):", re.MULTILINE),
 }
-"""Of YAML files, by a key at their beginning of a line; the first that fits."""
+"""The kinds of YAML files by a key at the beginning of a line. The first that fits counts."""
 PLUGINS: Mapping[Kind, re.Pattern[bytes]] = {
     "strategy plugin": re.compile(rb"^  agent_strategies:", re.MULTILINE),
     "tool plugin": re.compile(rb"^  tools:", re.MULTILINE),

@@ -43,10 +43,10 @@ class Listed:
     model: str = ""
     questions: tuple[str, ...] = ()
     answer: str = ""
-    """Of the last turn."""
+    """The answer of the last turn."""
     error: str = ""
     ending: Ending = NOT_ENDED
-    """Of the last turn, or that one is not as expected, or that its form waits."""
+    """How the last turn ended, or that a turn is not as expected, or that its form waits."""
     is_unfinished: bool = True
     """The last turn has no end, or none has begun."""
     seconds: float = 0

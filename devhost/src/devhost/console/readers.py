@@ -36,7 +36,7 @@ class Seen:
 
     @property
     def form(self) -> FormAsked | None:
-        """Of a flow, that of the last turn which waits."""
+        """The form of a flow's last turn, if it waits."""
         last = None
         if self.turns:
             last = self.turns[-1].traced
@@ -66,7 +66,7 @@ def _rows(turn: ShownTurn) -> Iterator[tuple[str, Iterable[str]]]:
 
 
 def _texts(shown: ShownRun, span: Span) -> Iterator[str]:
-    """Of a prompt what is new in it: each repeats those before it."""
+    """The new parts of a prompt. Each prompt repeats those before it."""
     yield from (span.label, span.error, "" if span.calls or span.children else pretty(span.data))
     for call in span.calls:
         if call.kind == "llm":

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SETUP = ".setup.json"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
-"""Of a run; it stands in addresses, and is never a path."""
+"""The name of a run. It is part of addresses and is never a path."""
 EXAMPLE = "example:"
 SCRIPT = "script:"
 FLOW = "flow:"
@@ -222,7 +222,7 @@ def case_options(values: Values) -> CaseOptions:
 
 
 def model_options(values: Values) -> ModelOptions:
-    """Of a new run, and of one that is run again; the key stays in the environment."""
+    """The model options of a new run, and of a run that is run again. The key stays in the environment."""
     if values.get("real") not in {"yes", PLUGIN} and values.get("answers") != "real":
         return ModelOptions(scripted=True)
     name = values.get("model") or None

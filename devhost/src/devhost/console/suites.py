@@ -66,7 +66,7 @@ class _Evaluating:
         return find(self.console.plugin, self.console.folder.path).plugins
 
     def arguments(self, asked: Values) -> Iterator[str]:
-        """Of `devhost eval`. An instruction that is as in the file is left out."""
+        """The arguments of `devhost eval`. An instruction that equals that of the file is left out."""
         suite = self.suite
         yield from ("eval", str(suite.file))
         instruction = asked.get(INSTRUCTION, self.instruction)

@@ -48,7 +48,7 @@ def _first_line(tool: ProvidedTool) -> str:
 # The list of tools.
 
 type Listed = tuple[str, str, str]
-"""Of a tool its name, its address, and what it does."""
+"""The name of a tool, its address, and what it does."""
 
 
 def _listed(source: Values, tools: Sequence[ProvidedTool]) -> list[Listed]:
@@ -150,7 +150,7 @@ class _Called:
         return [Field.of(each, None, values) for each in self.tool.declared.parameters]
 
     def texts(self, values: Values) -> dict[str, str]:
-        """Of each parameter that is filled in; a parameter for files has none."""
+        """The text of each parameter that is filled in. A parameter for files has none."""
         filled = (each for each in self.tool.declared.parameters if each.type not in FILES)
         texts = {each.name: values.get(TYPED + each.name, "") for each in filled}
         return {name: text for name, text in texts.items() if text}
@@ -167,7 +167,7 @@ class _Called:
         AskedTool.of(self.tool, typed_values(declared, self.texts(values)), by_parameter(declared, read))
 
     def arguments(self, values: Values) -> list[str]:
-        """Of `devhost tool`, as a person would type it."""
+        """The arguments of `devhost tool`, as a person would type them."""
         asked = ["tool", self.name]
         if SERVER in self.source:
             asked += ["--mcp", self.source[SERVER]]

@@ -41,7 +41,7 @@ def page_of(trace: str) -> str:
 
 
 def node_address(name: str, turn: int, row: Row) -> str:
-    """Of the page that runs the node alone; empty for one that cannot be. `name`: of the run; `turn`: from 1."""
+    """The address of the page that runs a node alone; empty if it cannot. `name`: that of the run; `turn`: from 1."""
     if row.node.type in NOT_ALONE:
         return ""
     return f"/runs/{name}/node?{urlencode({'turn': turn, 'node': row.node.id})}"
@@ -81,11 +81,11 @@ class Console:
     """The strategy plugin; None for the nearest one."""
     children: Children = field(default_factory=Children)
     evaluations: dict[str, tuple[Values, Evaluation | None]] = field(default_factory=dict)
-    """Of each evaluation, by the name of its child: what it was asked, and the evaluation before it."""
+    """What each evaluation was asked, and the evaluation before it, by the name of its child process."""
     calls: dict[str, Values] = field(default_factory=dict)
-    """Of each tool that was called, by the name of its child: what its form held."""
+    """What the form of each called tool held, by the name of its child process."""
     servers: dict[str, Sequence[ProvidedTool]] = field(default_factory=dict)
-    """Of each MCP server that was connected, by its command or address: its tools."""
+    """The tools of each connected MCP server, by its command or address."""
     read: Callable[..., Seen] = field(default_factory=lambda: lru_cache(KEPT)(read_seen))
 
     @cached_property

@@ -25,7 +25,7 @@ class Interval:
 
     @property
     def verdict(self) -> Verdict:
-        """Of the interval of a difference."""
+        """What the interval of a difference says."""
         if self.low > 0:
             return "more"
         if self.high < 0:
@@ -160,7 +160,7 @@ class Mean:
 
 
 def mean_difference(pairs: Sequence[tuple[float, float]]) -> Verdict:
-    """Of the same cases before and after, by the t interval of their differences. Two cases at least say anything."""
+    """Compares the same cases before and after, by the t interval of their differences; "same" for one case."""
     interval = None
     if pairs:
         interval = Mean.of([after - before for before, after in pairs]).interval

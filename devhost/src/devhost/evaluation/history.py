@@ -14,7 +14,7 @@ from devhost.text import real_path
 WIDTH = 480
 HEIGHT = 190
 LEFT = 56
-"""Of the drawing's inside, room for the numbers of the axis."""
+"""The room on the left of a drawing, for the numbers of the axis."""
 RIGHT = 12
 TOP = 12
 BOTTOM = 26
@@ -49,7 +49,7 @@ class Line:
     column: str
     marks: tuple[Mark, ...]
     points: str
-    """Of an SVG polyline."""
+    """The points of an SVG polyline."""
     words: str
     """The values, for a screen reader."""
 
@@ -185,7 +185,7 @@ def read_history(folder: Path, shown: Evaluation, file: Path) -> History:
 
 
 def _began(file: Path, evaluation: Evaluation) -> datetime:
-    """Of a file that does not say it, when it was last changed."""
+    """When the evaluation began. If its file does not say it, the time of the last change of the file."""
     try:
         began = datetime.fromisoformat(evaluation.header.began)
     except ValueError:

@@ -56,7 +56,7 @@ class Ground:
     panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Parameters of tools that the example's script sets, and that hold for every case."""
     allowed: Allowed = NOTHING
-    """Of flows and scorers."""
+    """What flows and scorers may do outside of the engine."""
     read_script: Callable[[Path, str | None], Script] = field(
         default_factory=lambda: cache(partial(Script.read, asks=False)), repr=False, compare=False
     )

@@ -186,7 +186,7 @@ def compared_words(column: ColumnChange) -> str:
 
 
 def all_together(column: ColumnChange) -> str:
-    """Of all cases: `together: better`, and which of the figures differ beyond chance."""
+    """A line about all cases: `together: better`, and the figures that differ beyond chance."""
     return "; ".join((f"all cases together: {VERDICTS[column.verdict]}", *figures_beyond_chance(column)))
 
 

@@ -41,7 +41,7 @@ class Header(Line):
     runs: int
     """How many are planned, in all shards together."""
     digest: str = ""
-    """Of all that is written for the runs: one that was interrupted goes on only with the same."""
+    """A digest of all files that the runs read. An interrupted evaluation only goes on with the same digest."""
     threshold: float = 1.0
     began: str = ""
     """When, as ISO 8601 writes it. Empty in files that were written before 2026-12."""

@@ -265,7 +265,7 @@ def _scored_run(planned: Planned, observed: Observed) -> ScoredRun:
 
 
 def _facts(planned: Planned) -> JsonObject:
-    """Of the first line of its trace."""
+    """The facts in the first line of the trace."""
     played = planned.played.played
     if played.kind == "flow":
         return {"command": "flow", **played.facts(planned.played), "query": planned.question}

@@ -32,7 +32,7 @@ class Shard:
 
     @property
     def suffix(self) -> str:
-        """Of its file of results."""
+        """The suffix of the shard's file of results."""
         return f".{self.number}-of-{self.of}.results.jsonl"
 
     def part[T](self, runs: Sequence[T]) -> Sequence[T]:

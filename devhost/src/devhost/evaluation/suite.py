@@ -22,7 +22,7 @@ from devhost.text import describe, json_value, load_yaml
 type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
 type Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 type _Name = Annotated[str, Field(min_length=1, max_length=120)]
-"""Of a case or a column; it stands in tables and in --case."""
+"""The name of a case or a column. It is shown in tables and given with --case."""
 
 
 class Column(Scripted):
@@ -61,7 +61,7 @@ class Case(Scripted):
     reference: str = ""
     """A good answer, which scorers get."""
     inputs: _JsonObject = Field(default_factory=dict)
-    """Of a flow: the fields of its Start node, over those of its script."""
+    """The fields of a flow's Start node. They override those of its script."""
 
     @property
     def written(self) -> Path | None:
@@ -143,7 +143,7 @@ def _written(file: Path) -> SuiteFile:
     if "cases" not in data and data.keys() & {"turns", "flow", "extends"}:
         data = {"cases": [file.name]}  # a script that is a case of its own
     places: list[str] = []
-    """Of each case that stands in a file of rows, else empty."""
+    """The place of each case in a file of rows; empty for other cases."""
     if isinstance(data.get("cases"), list):
         try:
             data["cases"] = list(_with_rows(data["cases"], file.parent, places))

@@ -12,7 +12,7 @@ from devhost.evaluation.results import Header, PlannedCase, Result, ResultsReade
 from devhost.expected import Check
 
 TOLERANCE = 1e-9
-"""Of shares, which are quotients: 0.3 of ten repeats is three."""
+"""Tolerance for shares, which are quotients: 0.3 of ten repeats is three."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,12 @@ class Cell:
     case: PlannedCase
     column: str
     runs: tuple[RunFigures, ...]
-    """Of all repeats, in their order; never empty."""
+    """The figures of all repeats, in their order; never empty."""
     reader: ResultsReader = field(repr=False, compare=False)
 
     @property
     def results(self) -> Iterator[Result]:
-        """Of all repeats, each read from the file when it is asked for."""
+        """The results of all repeats. Each is read from the file when it is asked for."""
         return map(self.reader.result, self.runs)
 
     @property
@@ -48,12 +48,12 @@ class Cell:
 
     @property
     def failed_calls(self) -> int:
-        """Of all repeats."""
+        """The number of failed calls in all repeats."""
         return sum(run.failed_calls for run in self.runs)
 
     @property
     def figures(self) -> Mapping[str, Mean]:
-        """Of a run: tokens, seconds, price, and each score by its name."""
+        """The mean per run of tokens, seconds, price and each score, by its name."""
         return {name: Mean.of(values) for name, values in self.values.items()}
 
     @cached_property
@@ -92,9 +92,9 @@ class Total:
     passed: int
     cases: int
     figures: Mapping[str, Mean]
-    """Of a run: tokens, seconds, price, and each score by its name."""
+    """The mean per run of tokens, seconds, price and each score, by its name."""
     price: Decimal
-    """Of all runs."""
+    """The price of all runs."""
     currency: str
     is_repeated: bool
     """Whether a case ran more than once."""
@@ -127,7 +127,7 @@ class Total:
 
 
 def _figures(cells: Sequence[Cell]) -> Mapping[str, Mean]:
-    """Of several cases, the mean of theirs, since the repeats of one case are alike; of one case that of its runs."""
+    """The means over several cases, since the repeats of one case are alike. For one case, the means over its runs."""
     if len(cells) == 1:
         return cells[0].figures
     found: dict[str, list[float]] = {}
@@ -146,7 +146,7 @@ class Evaluation:
 
     @property
     def is_finished(self) -> bool:
-        """Of a shard, when its part is."""
+        """Whether all runs have ended. A shard is finished when its own part is."""
         return len(self.runs) == self.header.runs_here
 
     @property
@@ -168,7 +168,7 @@ class Evaluation:
 
     @cached_property
     def totals(self) -> tuple[Total, ...]:
-        """Of the columns that have a result."""
+        """The totals of the columns that have a result."""
         columns: dict[str, list[Cell]] = {}
         for cell in self.cells.values():
             columns.setdefault(cell.column, []).append(cell)

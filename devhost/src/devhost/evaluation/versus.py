@@ -65,7 +65,7 @@ class ColumnChange:
     before: Total
     after: Total
     changes: tuple[Change, ...]
-    """Of the cases that both have."""
+    """The changes of the cases that both evaluations have."""
     settings: tuple[str, ...]
     """What is set otherwise, a line each."""
 
@@ -88,7 +88,7 @@ class ColumnChange:
 
     @property
     def verdict(self) -> Verdict:
-        """Of all cases that both have, together; more of them passed, or less, or as many as chance may have it."""
+        """Whether more or fewer of the cases that both have passed, beyond chance."""
         pairs = [(each.before.passed, each.after.passed) for each in self.changes]
         if not pairs:
             return "same"
@@ -114,7 +114,7 @@ type Comparison = tuple[ColumnChange, ...]
 
 
 def compared(before: Evaluation, after: Evaluation) -> Comparison:
-    """Of the columns that both have. Each side's totals are of all its cases."""
+    """Compares the columns that both evaluations have. The totals of each side cover all its cases."""
     totals = {total.column: total for total in before.totals}
     is_scripted = before.header.scripted and after.header.scripted
     changes: dict[str, list[Change]] = {}
@@ -144,7 +144,7 @@ def _differences(before: Mapping[str, object], after: Mapping[str, object], with
 
 
 def _said(value: object, other: object) -> str:
-    """Of two texts, what differs, with a few words before it."""
+    """The part in which two texts differ, with a few words before it."""
     if isinstance(value, str) and isinstance(other, str):
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(value, other, strict=False)))
         begin = max(0, same - CONTEXT)

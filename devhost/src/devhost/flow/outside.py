@@ -28,7 +28,7 @@ class Allowed:
     code: bool = False
 
     def why_not(self, kind: str, data: Mapping[str, object]) -> str | None:
-        """Of a node of this type that may not run, what it does and what helps: the rest of a sentence."""
+        """The rest of a sentence about a node that may not run: what it does, and what helps. None if it may run."""
         match kind, data.get("code_language"):
             case "http-request", _ if not self.http:
                 return "sends HTTP requests: allow it with --allow-http"

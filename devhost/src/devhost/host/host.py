@@ -190,7 +190,7 @@ class ToolHost:
 
 
 def start_tools(tools: Sequence[Path | ToolSetup], **options: Unpack[HostSettings]) -> ToolHost:
-    """Of a folder, all tools can be called, also those that Dify offers to no agent."""
+    """Starts tool plugins. All tools of a folder can be called, also those that Dify does not offer to agents."""
     setups = [ToolSetup.read(tool).with_every_tool() if isinstance(tool, Path) else tool for tool in tools]
     return ToolHost(None, setups, **options)
 

@@ -161,7 +161,7 @@ class ModelDescription:
     """None if it is not known, as for a model on another server."""
     completion_params: tuple[tuple[str, object], ...] = ()
     entity: JsonObject | None = None
-    """Of a model plugin's model, what the plugin says of it."""
+    """What a model plugin says about its model."""
     has_price: bool = False
     """Whether the usage of its answers has a price."""
 

@@ -18,7 +18,7 @@ class SpentError(ModelCallError):
 
 
 class PriceLimit:
-    """Of the model calls of one run, all its turns together. Thread-safe."""
+    """The limit for the model calls of one run with all its turns. Thread-safe."""
 
     def __init__(self, most: Decimal) -> None:
         self.spent = Decimal(0)

@@ -20,12 +20,12 @@ _FREE = ModelFacts(0, Decimal(0), Decimal(0), Decimal(0), Decimal(0))
 class TokenCounts:
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    """Of the prompt: found in the provider's cache."""
+    """The tokens of the prompt that were found in the provider's cache."""
     cache_write_tokens: int = 0
-    """Of the prompt: put there."""
+    """The tokens of the prompt that were written to the cache."""
     completion_tokens: int = 0
     reasoning_tokens: int = 0
-    """Of the completion."""
+    """The tokens of the completion that were used for reasoning."""
 
     @classmethod
     def read(cls, usage: Mapping[str, Any], prompt: str, completion: str) -> Self:

@@ -46,7 +46,7 @@ def given_to(call: Call) -> JsonObject:
 
 
 def results_of(call: Call) -> Iterator[tuple[str, object]]:
-    """Of each message its type, and a text, or what is shown as JSON."""
+    """The type of each message with its text, or with the value that is shown as JSON."""
     for data in (piece.data for piece in call.pieces):
         if "type" not in data:  # the answer to what a tool asks for: a summary, storage
             yield "answer", data

@@ -96,7 +96,7 @@ _BEGINNINGS = {
     rb"GIF8[79]a": "image/gif",
     rb"RIFF....WEBP": "image/webp",
 }
-"""Of pictures, by regular expressions. An SVG, which may hold scripts, is none."""
+"""Regular expressions for the addresses of pictures. An SVG may hold scripts, so it does not count as a picture."""
 
 
 @dataclass(frozen=True)

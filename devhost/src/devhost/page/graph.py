@@ -14,7 +14,7 @@ INSIDE = 14.0
 HEADING = 30.0
 """Around what a container holds, and above it."""
 COLUMNS = 18
-"""Of a title that fits into a node."""
+"""The number of characters of a title that fit into a node."""
 CHOSEN = ("selected_case_id", "class_id", "__action_id")
 """Outputs of nodes with several ways on: each names the handle of the edge that the flow took."""
 ERROR_BRANCH = "fail-branch"
@@ -90,7 +90,7 @@ class _Drawer:
         self._layouts: dict[str | None, Layout] = {}
 
     def layout(self, container: str | None) -> Layout:
-        """Of what a container holds; None is the flow itself."""
+        """Lays out the nodes of a container, or those of the flow itself for None."""
         if container not in self._layouts:
             sizes = {node.id: self._size(node) for node in self._inner.get(container, ())}
             self._layouts[container] = layered(sizes, ((edge.source, edge.target) for edge in self._edges))

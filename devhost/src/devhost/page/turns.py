@@ -42,7 +42,7 @@ class ShownNode:
     finished: float
     """When it ended, or when the trace does."""
     runs: Sequence[ShownRun]
-    """Of an Agent node; several where the engine tried again."""
+    """The runs of an Agent node. There are several if the engine tried again."""
 
     @property
     def beside(self) -> str:
@@ -143,7 +143,7 @@ class ShownTurn:
 
     @property
     def tool_calls(self) -> ToolCalls:
-        """Of its agents."""
+        """The tool calls of all agents of the turn."""
         return ToolCalls.sum_of(shown.run for shown in self.runs)
 
     @property

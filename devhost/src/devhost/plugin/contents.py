@@ -188,7 +188,7 @@ def ignore_problems(contents: Contents) -> Iterator[Problem]:
 # sizes are the daemon's (MAX_PLUGIN_PACKAGE_SIZE) and the pre-check's.
 
 MAX_BYTES = 50 * 1024 * 1024
-"""Of all files together, and of the package."""
+"""The largest size of all files together, and of the package."""
 MAX_FILES = 5000
 PATTERNS = (
     *(".env", ".env.*", ".DS_Store", "*.pyc", "*.pyo", "*.log", "*.pem", "*.key", "*.tmp", "*.bak", "*.difypkg"),

@@ -141,7 +141,7 @@ class Parameter(Declared):
     form: str | None = None
     required: bool = False
     multiple: bool = False
-    """Of a select: its value is a list of options."""
+    """Whether the value of a select is a list of options."""
     options: tuple[Option, ...] = ()
     default: Any = None
     min: int | float | None = None
@@ -218,7 +218,7 @@ class ModelProvider(Declared):
         return "customizable-model" in self.configurate_methods and "llm" in self.supported_model_types
 
     def credentials(self, values: Mapping[str, object], *, of_provider: bool) -> Mapping[str, ModelCredential]:
-        """Of one of the forms, the fields for a language model that these values show."""
+        """The fields of one of the forms for a language model that these values show."""
         shown = dict[str, ModelCredential]()
         known = {"__model_type": "llm", **values}
         for field in self.of_provider if of_provider else self.of_model:
@@ -229,7 +229,7 @@ class ModelProvider(Declared):
 
     @property
     def every_credential(self) -> Mapping[str, ModelCredential]:
-        """Of both forms, the fields that a language model can have."""
+        """The fields of both forms that a language model can have."""
         return {each.variable: each for each in (*self.of_model, *self.of_provider) if each.is_for_language_models}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 LANGUAGES = ("en_US", "ja_JP", "zh_Hans", "pt_BR")
-"""Of a text; the daemon drops every other."""
+"""The languages of a text. The daemon drops all others."""
 type Level = Literal["refused", "marketplace", "notice"]
 
 RULES: Mapping[str, str] = {

@@ -404,5 +404,5 @@ def _switches(value: object, way: Way = ()) -> Iterator[Way]:
 
 
 def _keys(kind: type[Declared]) -> set[str]:
-    """Of it, and of all that are derived from it."""
+    """The keys of a kind, and of all kinds that are derived from it."""
     return set(kind.model_fields).union(*map(_keys, kind.__subclasses__()))

@@ -138,7 +138,7 @@ class PluginProcess:
         """Why it has ended; None while it runs."""
         self._ended_because = ""
         self._last_sign: float | None = None
-        """Of life; None before the first heartbeat. A serverless plugin has none."""
+        """When the last heartbeat came; None before the first one. A serverless plugin has no heartbeats."""
         self._served_or_gone = threading.Event()
         self._gone = threading.Event()
 

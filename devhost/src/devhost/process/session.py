@@ -19,7 +19,10 @@ from devhost.protocol.wire import Ended, Failed, Invoked, JsonObject, Lost, Sess
 
 
 class Places:
-    """Of the daemon's queue between a plugin and Dify's API: what comes while all are taken is lost. Thread-safe."""
+    """Places in the daemon's queue between a plugin and Dify's API. While all are taken, messages are lost.
+
+    Thread-safe.
+    """
 
     def __init__(self, count: int = 0, lost: Callable[[str], None] = lambda _: None) -> None:
         """With 0 nothing is lost. `lost` is told of each loss."""

@@ -165,9 +165,9 @@ class _Pass:
         self._is_map = is_map
         self._keeps_raw = keeps_raw
         self._faults: list[str] = []
-        """Of mapstructure, without weak typing, or else of encoding/json."""
+        """Faults that mapstructure reports without weak typing, or that encoding/json reports."""
         self._violations: list[str] = []
-        """Of the validator, which runs if there are no faults."""
+        """Violations that the validator reports. It runs if there are no faults."""
 
     def over(self, struct: Struct, value: Json) -> JsonObject:
         """Mapstructure collects all faults and sorts them; encoding/json stops at the first."""

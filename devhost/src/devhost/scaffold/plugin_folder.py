@@ -27,7 +27,7 @@ type Kind = Literal["strategy", "tool", "flow"]
 TEMPLATES = Path(__file__).parent / "templates"
 SUFFIX = ".jinja"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-"""Of a plugin and of a Python module; the daemon takes `^[a-z0-9_-]{1,128}$` for a plugin."""
+"""A name for both a plugin and a Python module. For a plugin, the daemon takes `^[a-z0-9_-]{1,128}$`."""
 SDK = "0.10.2"
 """The version that a new plugin asks for (November 2026)."""
 

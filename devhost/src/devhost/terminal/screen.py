@@ -147,7 +147,7 @@ class View:
 
     @contextmanager
     def turn(self, files: Iterable[JsonObject] = ()) -> Iterator[None]:
-        """Of a chat; `files` go with the question."""
+        """Shows a turn of a chat. `files` go with the question."""
         self._begin()
         self.show_files(files)
         try:

@@ -286,7 +286,7 @@ def titled(flow: FlowLine) -> str:
 
 
 def given_file(file: JsonObject) -> str:
-    """Of a flow's file, a trace has the name alone."""
+    """Describes a file of the question. The trace of a flow has only its name."""
     name = printable(file.get("filename"))
     if "size" in file:
         return f"{name} ({file_facts(file)})"

@@ -57,7 +57,7 @@ class McpServer:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Of `COMMAND`, `URL`, `NAME=COMMAND` or `NAME=URL`."""
+        """Reads `COMMAND`, `URL`, `NAME=COMMAND` or `NAME=URL`."""
         name, equals, target = text.partition("=")
         if not equals or not NAME.fullmatch(name):
             name = ""

@@ -43,7 +43,7 @@ class GraphEdge:
     source: str
     target: str
     handle: str = "source"
-    """Of a node with several ways on, which of them."""
+    """Which way on is meant, if the node has several."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class FlowLine(Timed):
     conversation_id: str = ""
     query: str
     inputs: dict[str, Any]
-    """Of a file `{"file": NAME}`."""
+    """The values of the fields. A file is written as `{"file": NAME}`."""
     files: tuple[str, ...]
     """The names of those that go with the question."""
     graph: FlowGraph | None = None
@@ -110,7 +110,7 @@ class NodeStarted(Told):
     """The id of this run of the node: in a loop a node runs several times."""
     node: FlowNode
     round: int | None = None
-    """Of the loop or iteration that the node is in, from 1."""
+    """The round of the loop or iteration that the node is in, from 1."""
     event: Literal["node_start"] = "node_start"
 
 
@@ -131,7 +131,7 @@ class NodeEnded(Told):
     model: Annotated[ModelDescription | None, _ANYTHING, Field(exclude=True)] = None
     """That of the run."""
     round: int | None = None
-    """Of the loop or iteration that the node is in, from 1."""
+    """The round of the loop or iteration that the node is in, from 1."""
     retries: tuple[str, ...] = ()
     """The errors of the tries that failed before."""
     event: Literal["node_end"] = "node_end"
@@ -173,7 +173,7 @@ class NodeCalled(Told):
     kind: Literal["llm", "tool"]
     request: JsonObject
     pieces: tuple[JsonObject, ...]
-    """Of the answer."""
+    """The messages of the answer."""
     error: str = ""
     event: Literal["node_call"] = "node_call"
 
@@ -200,7 +200,7 @@ class AskedField:
     text: str = ""
     """What it holds before a person types."""
     options: tuple[str, ...] = ()
-    """Of a select."""
+    """The options of a select field."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ class FormAnswered(Told):
 class FlowEnded(Told):
     status: FlowStatus
     outputs: JsonObject
-    """Of a chatflow `answer` and `files`; of a workflow what its End node lists."""
+    """A chatflow has `answer` and `files`, a workflow what its End node lists."""
     error: str = ""
     conversation: Mapping[str, Any] = field(default_factory=dict)
     """The conversation variables after the turn, by name."""

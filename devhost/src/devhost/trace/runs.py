@@ -34,7 +34,7 @@ def items(value: object) -> list[JsonObject]:
 
 @dataclass(frozen=True)
 class Piece:
-    """Of an answer: a message, and when it came."""
+    """A message of an answer, and when it came."""
 
     at: float
     data: JsonObject
@@ -58,7 +58,7 @@ class Call:
 
     @property
     def name(self) -> str:
-        """Of the model or the tool."""
+        """The name of the model or the tool."""
         return str(self.request.get("model" if self.kind == "llm" else "tool") or self.kind)
 
     @property
@@ -67,7 +67,7 @@ class Call:
 
     @property
     def arguments(self) -> JsonObject:
-        """Of a tool."""
+        """The arguments of a call of a tool."""
         return mapping(self.request.get("tool_parameters"))
 
     @property
@@ -77,17 +77,17 @@ class Call:
 
     @property
     def deltas(self) -> list[JsonObject]:
-        """Of a model's answer."""
+        """The deltas of a model's answer."""
         return [mapping(piece.data.get("delta")) for piece in self.pieces]
 
     @property
     def messages(self) -> list[JsonObject]:
-        """Of a model's answer."""
+        """The messages of a model's answer."""
         return [mapping(delta.get("message")) for delta in self.deltas]
 
     @property
     def texts(self) -> Iterator[str]:
-        """Of a model's answer, piece by piece."""
+        """The texts of a model's answer, piece by piece."""
         for message in self.messages:
             content = message.get("content")
             if isinstance(content, str) and content:
@@ -101,7 +101,7 @@ class Call:
 
     @property
     def usage(self) -> JsonObject:
-        """Of a model call, the last one that came; empty without any."""
+        """The last usage that came for a model call; empty if none came."""
         return next((delta["usage"] for delta in reversed(self.deltas) if delta.get("usage")), {})
 
     @property
@@ -121,7 +121,7 @@ class TracedRun:
     streamed: list[Piece] = field(default_factory=list)
     """The strategy's answer."""
     calls: list[Call] = field(default_factory=list)
-    """Of the strategy, and of the tools that it had called."""
+    """The calls that the strategy made, and those of the tools that it called."""
     end: EndLine | None = None
     conversation_id: str | None = None
     """None outside a conversation."""

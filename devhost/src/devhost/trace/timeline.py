@@ -19,7 +19,7 @@ FAILED = "error"
 @dataclass
 class Span:
     id: str
-    """Of its log entry, or of its call; it stays the same while the run goes on."""
+    """The id of the log entry or of the call. It stays the same while the run goes on."""
     label: str
     status: str
     began: float

@@ -25,7 +25,7 @@ class TracedTurn(PlayedTurn):
     strategy: str = ""
     """That of its agents, as far as the first line of the trace names it."""
     events: list[flow.FlowTold] = field(default_factory=list)
-    """Of a flow, all that was written; of a strategy, its beginning and its end."""
+    """All events that the trace of a flow has. A strategy has its beginning and its end."""
     agents: dict[str, list[TracedRun]] = field(default_factory=dict)
     """Runs of strategies, by the execution of the Agent node; several where the engine tried again."""
     calls: dict[str, list[Call]] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class TracedTurn(PlayedTurn):
 
     @property
     def question(self) -> str:
-        """Of a node that was played alone, its name before what the user said, if that was anything."""
+        """What the user said. For a node that was played alone, the name of the node comes first."""
         facts = self.facts
         if not facts.node:
             return facts.query
@@ -47,7 +47,7 @@ class TracedTurn(PlayedTurn):
 
     @property
     def outcomes(self) -> list[Run]:
-        """Of these runs, also of those without an end."""
+        """The outcomes of these runs, including runs without an end."""
         return [run_of(run, self.strategy) for run in self.traced]
 
     def tell(self, event: flow.FlowTold) -> None:

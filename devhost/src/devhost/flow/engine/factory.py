@@ -124,7 +124,7 @@ class FlowNodeFactory(SlimDslNodeFactory):
         return {}
 
     def _asking(self, node: FlowNode, data: Any) -> Mapping[str, object]:  # noqa: ANN401 - of its class
-        """Of a node that asks a model. Dify has memory only where there is a conversation."""
+        """The parts of a node that asks a model. Dify has memory only in a conversation."""
         remembers = data.memory is not None and self.playing.file.is_chatflow
         return {
             "model_instance": NodeModel(node, data.model, self.playing),

@@ -60,7 +60,7 @@ class History(PromptMessageMemory):
     """The conversation before a turn, as nodes with memory get it."""
 
     def __init__(self, messages: Sequence[JsonObject]) -> None:
-        """Of users and assistants, the oldest first."""
+        """`messages`: those of users and assistants, the oldest first."""
         self._messages = messages
 
     @override

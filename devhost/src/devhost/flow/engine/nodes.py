@@ -50,7 +50,7 @@ LOGGED = ("label", "parent_id", "error", "status", "data")
 
 
 class _Playing:
-    """Of a node that the engine does not have: it belongs to the turn `playing`."""
+    """The base of nodes that the engine does not have. A node belongs to the turn `playing`."""
 
     def __init__(self, node_id: str, data: BaseNodeData, *, playing: Playing, **parts: object) -> None:
         super().__init__(node_id=node_id, data=data, **parts)  # type: ignore[call-arg] # the engine's Node
@@ -211,7 +211,7 @@ class KnowledgeNode(_Playing, Node[KnowledgeNodeData]):
 
 
 class LocalCode(CodeExecutorProtocol):
-    """Of code nodes: the program that Dify sends to its sandbox runs in a process of this machine."""
+    """Runs code nodes: the program that Dify sends to its sandbox runs in a process on this machine."""
 
     def __init__(self, limits: HostLimits) -> None:
         self._limits = limits

@@ -149,7 +149,7 @@ def _asked(form: Form, session: str, pool: ReadOnlyVariablePool, given: Mapping[
 
 
 class Forms:
-    """Of one turn. In an iteration a node asks several times: its answers are taken in the order of its questions."""
+    """The forms of one turn. A node in an iteration asks several times; answers are taken in the order asked."""
 
     def __init__(self, file: FlowFile, given: GivenAnswers) -> None:
         """`given`: by a script, which may only fill in fields."""
@@ -186,7 +186,7 @@ def _decided(form: FormAsked, answer: FormAnswer) -> HITLDecision:
 
 
 class Mistakes:
-    """Of the command or in devhost: they end a flow at once. Thread-safe, because nodes run side by side.
+    """Mistakes in the command or in devhost, which end a flow at once. Thread-safe, because nodes run side by side.
 
     A failure of the flow itself fails its node, and the engine's retry, error branch and default value apply. A
     mistake, such as a node without turns in the script, is not the flow's: no branch of it may hide it. The engine
@@ -266,7 +266,7 @@ def filled_pool(playing: Playing) -> VariablePool:
 
 
 def _selector(file: FlowFile, name: str) -> tuple[str, str]:
-    """Of an input: a field of the Start node, or a variable of the one node that is played."""
+    """The selector of an input: a field of the Start node, or a variable of the node that is played alone."""
     if not file.alone:
         return file.start.id, name
     source, _, variable = name.partition(".")
@@ -274,7 +274,7 @@ def _selector(file: FlowFile, name: str) -> tuple[str, str]:
 
 
 def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
-    """Of the declared type, which the engine's Variable Assigner asks for: an empty list has none of its own."""
+    """The value in its declared type, which the Variable Assigner asks for. An empty list has no own type."""
     try:
         declared = SegmentType(variable.value_type)
         if value is None:

@@ -207,7 +207,7 @@ class RecordedPart(Scripted):
     file: Annotated[SentFile, AfterValidator(_there)] | None = None
     """A file that the tool made; the path is relative to the script's folder."""
     meta: _Object = Field(default_factory=dict)
-    """Of a file: what the tool said of it, such as `mime_type` and `filename`."""
+    """What the tool says about a file, such as `mime_type` and `filename`."""
     message: _Object | None = None
     """A whole message, for every other type."""
 

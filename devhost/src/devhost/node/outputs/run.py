@@ -57,7 +57,7 @@ def plugin_error(text: str) -> "tuple[str, RunError] | None":
 
 
 def error_line(text: str) -> str:
-    """Of what a call failed with: `KeyError: 'word', tools/search.py:31`, or the text that no plugin raised."""
+    """Why a call failed, such as `KeyError: 'word', tools/search.py:31`, or the text itself if no plugin raised it."""
     found = plugin_error(text)
     if found is None:
         return text
@@ -96,7 +96,7 @@ class RunError:
 
     @property
     def place(self) -> str:
-        """Of the traceback, the last line of the plugin's own code as `FOLDER/FILE:LINE`; empty without one."""
+        """The last line of the plugin's own code in the traceback, as `FOLDER/FILE:LINE`; empty if there is none."""
         frames = re.findall(r'File "([^"]+)", line (\d+)', self.traceback or "")
         own = [(file, line) for file, line in frames if not re.search(r"/(site-packages|lib/python[\d.]+)/|^<", file)]
         if not own:
@@ -155,7 +155,7 @@ def printed_error(words: str) -> RunError | None:
 
 
 UNFINISHED = RunError("TraceEndsError", "the trace ends before the run does: it was killed, or it is still going on")
-"""Of a run whose trace has no end."""
+"""The error of a run whose trace has no end."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class ToolCalls:
 
     sent: int
     failed: int
-    """Of those that were sent."""
+    """The number of sent calls that failed."""
     refused: int
     """Those that the strategy did not send, as its log says."""
 
@@ -265,7 +265,7 @@ class Run:
 
     strategy: str
     outputs: NodeOutputs
-    """Of a failed run: the outputs until then. Dify keeps only the text on the screen."""
+    """For a failed run, the outputs up to the failure. Dify keeps only the text on the screen."""
     error: RunError | None
     findings: list[Finding]
     messages: list[JsonObject]
