@@ -61,6 +61,8 @@ def outcome(told: dict[str, Any]) -> dict[str, Any]:
     for calls in (variables.get("tool_runs"), variables.get("subtasks")):
         for call in calls if isinstance(calls, list) else []:
             call.pop("elapsed_seconds", None)
+    if "tool_runs" in variables:  # which of the subtasks side by side ends first depends on how busy the machine is
+        variables["tool_runs"] = sorted(variables["tool_runs"], key=lambda call: str(call.get("subtask")))
     files = [{key: file[key] for key in ("filename", "mime_type", "size", "type")} for file in told["files"]]
     return {
         **{
