@@ -330,7 +330,7 @@ class AgentLoop:
         deadline = self.tool_deadline
         if closing:
             deadline = self.end
-        judged = self.rounds.judge(turn, self.models.toolbox, deadline)
+        judged = self.rounds.judge_turn(turn, self.models.toolbox, deadline)
         if closing is None:
             judged = self.rounds.approvals.hold(judged, self.models.toolbox, self.part.subtask)
             yield from self._name_tools(turn, judged)

@@ -44,7 +44,7 @@ from internal.node.params import ExtraOutput, Limits, StrategyParams
 from internal.node.tools import Toolbox
 from internal.node.virtual_tools import plan_tool, reflection_tool
 from internal.policy import PolicyTexts
-from internal.review import AnswerReview, Reply, ask_for_call, judge
+from internal.review import AnswerReview, Reply, ask_for_call, ask_judge
 from internal.run import Run
 from internal.sources import escaped
 from internal.text.language import language_of
@@ -322,7 +322,7 @@ class SubtaskWorker:
             return self._incomplete(template.SUBTASK_STOPPED, reached, () if ending.text else results)
         judgement: Reply = None
         if ending.reason is not StopReason.UNPARSED_CALL:
-            judgement = yield from self.judge(ending.text, results, f"{key}.reflection")
+            judgement = yield from self.judge_answer(ending.text, results, f"{key}.reflection")
         if judgement:
             self._reflections.append({"is_completed": judgement["is_completed"], "advice": judgement["advice"]})
         if judgement and judgement["is_completed"] and ending.text:
@@ -370,7 +370,7 @@ class SubtaskWorker:
         """The tool results since the beginning of the first attempt."""
         return self._transcript.results_since(self._opened)
 
-    def judge(self, answer: str, results: Sequence[str], key: str) -> Generator[Event, None, Reply]:
+    def judge_answer(self, answer: str, results: Sequence[str], key: str) -> Generator[Event, None, Reply]:
         """Have the model judge the answer by the tool results. Without a judgement the subtask is not completed."""
         request = template.REFLECTION_REQUEST.format(
             plan=self._numbered_plan,
@@ -385,7 +385,7 @@ class SubtaskWorker:
         otherwise = OurWords("there was no judgement; the subtask counts as not completed")
         row = SpanStarted(key, "REFLECTION")
         shown = {"is_completed": False, "advice": ""}
-        return (yield from judge(asking, row, self.run.clock, otherwise, shown))
+        return (yield from ask_judge(asking, row, self.run.clock, otherwise, shown))
 
     def _keep(self, ending: Finish) -> None:
         """Remember the answer in place of the previous one. An answer that a limit cut short is appended to it."""

@@ -67,7 +67,7 @@ def ask_for_call(
     return None
 
 
-def judge(
+def ask_judge(
     asking: Generator[Event, None, Reply], row: SpanStarted, clock: Clock, otherwise: OurWords, shown: Mapping[str, Any]
 ) -> Generator[Event, None, Reply]:
     """Have the model judge, as a row of the log; a judge that fails does not end the run.
@@ -155,7 +155,7 @@ class AnswerReview:
         most = min(_JUDGED_TOKENS, models.window.room(self._request(draft, [""] * len(quoted))))
         request = self._request(draft, cut_evenly(quoted, most, estimate_tokens))
         asking = ask_for_call(models, request, row.key, deadline)
-        reply = yield from judge(asking, row, self._run.clock, otherwise, {"draft": draft})
+        reply = yield from ask_judge(asking, row, self._run.clock, otherwise, {"draft": draft})
         if reply:
             self._passed = reply["passes"]
         else:

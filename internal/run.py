@@ -235,7 +235,7 @@ class Run[P: StrategyParams]:
         if resumption is None:
             return ()
         left = self.deadline(1).left
-        judged = [resumption.judge(call, waiting.waiting, self.toolbox, left()) for call in waiting.waiting]
+        judged = [resumption.judge_again(call, waiting.waiting, self.toolbox, left()) for call in waiting.waiting]
         self.approvals.note_approved(judged)
         tool_answers = yield from rounds.resume(waiting, judged, key, deadline)
         if not resumption.has_question:

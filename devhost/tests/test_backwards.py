@@ -9,7 +9,7 @@ import pytest
 from devhost import HostLimits, ScriptedModel
 from devhost.models.backend import ModelDescription, ModelRequest, chunk
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.process.session import Places, Session
+from devhost.process.session import QueuePlaces, Session
 from devhost.protocol.failures import read_fault
 from devhost.protocol.wire import Invoked, JsonObject, Streamed
 from support.daemon_golden import Caller, backwards_calls
@@ -69,7 +69,7 @@ def test_the_error_for_an_unknown_fault_lists_the_known_ones(value: object) -> N
 def test_messages_that_come_faster_than_a_run_is_read_are_lost_and_reported(places: int, kept: int) -> None:
     losses: list[str] = []
     declaration = PluginDeclaration.read(PUPPET)
-    session = Session("s", declaration, lambda _: None, lambda _: None, Places(places, losses.append))
+    session = Session("s", declaration, lambda _: None, lambda _: None, QueuePlaces(places, losses.append))
     for _ in range(1_000):
         session.deliver(Streamed({"type": "text"}))
         session.deliver(Streamed({"type": "blob_chunk"}))  # is merged before it waits

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devhost.flow.outside import JAVASCRIPT, PYTHON, Allowed, CodeError, render_template, run_program
+from devhost.flow.outside import JAVASCRIPT, PYTHON, CodeError, OutsideAccess, render_template, run_program
 from devhost.limits import HostLimits
 
 LIMITS = HostLimits(code_seconds=60)
@@ -74,12 +74,12 @@ def test_javascript_runs_where_node_is_installed() -> None:
 def test_what_is_not_allowed_says_which_option_helps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "PATH", "/nowhere")
     code = {"code_language": JAVASCRIPT}
-    everything = Allowed(http=True, code=True)
+    everything = OutsideAccess(http=True, code=True)
 
-    assert Allowed().why_not("http-request", {}) == "sends HTTP requests: allow it with --allow-http"
-    assert "allow it with --allow-code" in str(Allowed(http=True).why_not("code", code))
+    assert OutsideAccess().why_not("http-request", {}) == "sends HTTP requests: allow it with --allow-http"
+    assert "allow it with --allow-code" in str(OutsideAccess(http=True).why_not("code", code))
     assert "there is no program `node` on the PATH" in str(everything.why_not("code", code))
     assert "has code in 'ruby'" in str(everything.why_not("code", {"code_language": "ruby"}))
     assert everything.why_not("code", {"code_language": PYTHON}) is None
     assert everything.why_not("http-request", {}) is None
-    assert Allowed().why_not("llm", {}) is None
+    assert OutsideAccess().why_not("llm", {}) is None

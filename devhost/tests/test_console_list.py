@@ -8,7 +8,7 @@ import pytest
 
 from devhost.console.folder import RunFolder
 from devhost.console.index import FILE, Index
-from devhost.console.listing import Listed
+from devhost.console.listing import ListedRun
 from devhost.console.setup import Setup
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.outputs import NodeOutputs, no_usage
@@ -57,7 +57,7 @@ def runs(tmp_path: Path) -> Path:
     return folder
 
 
-def by_name(runs: Path) -> dict[str, Listed]:
+def by_name(runs: Path) -> dict[str, ListedRun]:
     return {run.name: run for run in Index(RunFolder(runs)).runs(lambda _name: False).runs}
 
 
@@ -103,11 +103,11 @@ def test_a_run_is_deleted_to_a_folder_unless_it_goes_on(runs: Path) -> None:
 # What a console has read is kept beside the traces for the next one.
 
 
-def listed(index: Index) -> list[Listed]:
+def listed(index: Index) -> list[ListedRun]:
     return list(index.runs(lambda _name: False).runs)
 
 
-def fail(*_: object) -> Listed:
+def fail(*_: object) -> ListedRun:
     raise AssertionError("a trace was read again")
 
 

@@ -9,15 +9,15 @@ import pytest
 from devhost.evaluation.runs import judged
 from devhost.expected import Expected
 from devhost.models.scripted.model import ScriptedModel
-from devhost.node.outputs.run import ToolCall
+from devhost.node.outputs.run import SentToolCall
 from devhost.observed import Observed
 
 SEEN = Observed(
     text="Files stay 30 days [1].\nThen they are gone.",
     calls=(
-        ToolCall("search", {"terms": "trash", "language": "en"}),
-        ToolCall("look", {}, "ValueError: broke"),
-        ToolCall("search", {"terms": "bin"}),
+        SentToolCall("search", {"terms": "trash", "language": "en"}),
+        SentToolCall("look", {}, "ValueError: broke"),
+        SentToolCall("search", {"terms": "bin"}),
     ),
     stop_reason="answered",
     sources=("Guide (en/user-guide.md)", "Past answer (E-2011)"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from devhost.evaluation.suite import Case, Suite
+from devhost.evaluation.suite import Suite, SuiteCase
 from devhost.expected import Expected
 from support.evaluating import case, evaluate, result_lines
 
@@ -23,7 +23,7 @@ def write_rows(folder: Path, text: str, name: str = "questions.csv", **keys: obj
     return file
 
 
-def cases(folder: Path, text: str, name: str = "questions.csv", **keys: object) -> tuple[Case, ...]:
+def cases(folder: Path, text: str, name: str = "questions.csv", **keys: object) -> tuple[SuiteCase, ...]:
     return Suite.read(write_rows(folder, text, name, **keys)).cases
 
 

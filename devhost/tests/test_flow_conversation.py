@@ -10,7 +10,7 @@ import pytest
 from devhost.case import Case
 from devhost.conversation import Conversation
 from devhost.flow.document import FlowFile
-from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.turn import FlowTurn, TurnContext
 from devhost.flow.whole import WholeFlow
 from devhost.host.host import start_tools
 from devhost.limits import HostLimits
@@ -29,7 +29,7 @@ class Engine:
         self._ends = iter(ends)
         self.turns: list[FlowTurn] = []
 
-    def __call__(self, _file: FlowFile, turn: FlowTurn, _around: Surroundings) -> Iterator[FlowEvent]:
+    def __call__(self, _file: FlowFile, turn: FlowTurn, _around: TurnContext) -> Iterator[FlowEvent]:
         self.turns.append(turn)
         yield AnswerText(FlowNode("answer", "answer", "Answer", {}), "as far as it came")
         yield next(self._ends)

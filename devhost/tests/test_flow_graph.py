@@ -116,7 +116,7 @@ def test_the_page_has_the_drawing_in_words_and_of_an_older_trace_none(tmp_path: 
         with tracing(tmp_path / f"{name}.jsonl", command="flow") as writer:
             writer.flow(replace(FACTS, graph=of))
             for event in (*ran("1", node("start")), END):
-                assert isinstance(event, flow.Told)
+                assert isinstance(event, flow.TurnEvent)
                 writer.flow(event)
     page = render_page(read_trace(tmp_path / "new.jsonl"))
 

@@ -9,7 +9,7 @@ from devhost.errors import NodeParameterError
 from devhost.flow.document import FlowFile
 from devhost.flow.tools import missing_tools, panel_settings, tools_of
 from devhost.models.backend import ModelDescription
-from devhost.node.parameters import NodeVariables, Picked
+from devhost.node.parameters import NodeVariables, PickedValue
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.tools.setup import ToolSetup
@@ -49,8 +49,8 @@ def picked(
     settings = panel_settings(STRATEGY, parameters, NodeVariables(VARIABLES), given, (), ENTITIES, is_legacy=is_legacy)
     tools = settings["tools"]
     selector = settings["model"]
-    assert isinstance(tools, Picked)
-    assert isinstance(selector, Picked)
+    assert isinstance(tools, PickedValue)
+    assert isinstance(selector, PickedValue)
     return tools.value, selector.value
 
 

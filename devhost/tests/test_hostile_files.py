@@ -9,7 +9,7 @@ import yaml
 from devhost.cli.commands import main
 from devhost.errors import DeclarationError, HostError, ScriptError, TraceError
 from devhost.evaluation.suite import Suite
-from devhost.reach import Reach, reaching
+from devhost.reach import AllowedFolders, reaching
 from devhost.script import Script
 from devhost.text import MOST_BYTES, load_yaml
 from devhost.trace import lines
@@ -103,7 +103,7 @@ def test_a_script_sends_no_file_from_outside_of_its_folder(outside: Path, name: 
         script.write_text(yaml.safe_dump(data))
         with pytest.raises(ScriptError, match=r"is outside of the script's folder .*allow it with --allow-files"):
             Script.read(script)
-        with reaching(Reach(folders=(outside.parent,))):
+        with reaching(AllowedFolders(folders=(outside.parent,))):
             assert Script.read(script).turns
 
 
@@ -126,7 +126,7 @@ def test_a_script_makes_devhost_fetch_nothing(tmp_path: Path) -> None:
     script.write_text(yaml.safe_dump({"query": "?", "turns": [{"text": "x"}], "recorded": {"calls": [call]}}))
     with pytest.raises(ScriptError, match=r"makes devhost fetch .*: allow it with --allow-http"):
         Script.read(script)
-    with reaching(Reach(http=True)):
+    with reaching(AllowedFolders(http=True)):
         assert Script.read(script).recorded.calls[0].answer[0].message == message
 
 

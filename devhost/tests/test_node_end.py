@@ -133,7 +133,7 @@ REPAIRED: dict[str, tuple[list[str], str, list[str]]] = {
 
 def passed_on(*messages: Message) -> tuple[str, NodeText]:
     text = NodeText()
-    events = [event for message in messages for event in text.take(message)] + list(text.finish())
+    events = [event for message in messages for event in text.read(message)] + list(text.finish())
     shown = "".join(event.text for event in events if event.type == "text")
     assert shown == text.passed
     return shown, text
@@ -168,7 +168,7 @@ def test_a_log_and_a_link_close_a_thought(kind: str, said: str) -> None:
 
 
 def test_a_long_text_is_one_event() -> None:
-    events = list(NodeText().take(Message("text", {"text": "a" * 1_000})))
+    events = list(NodeText().read(Message("text", {"text": "a" * 1_000})))
 
     assert [event.text for event in events] == ["a" * 1_000]
 

@@ -11,7 +11,7 @@ import yaml
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
 from devhost.page import contents
-from devhost.page.calls import Said, changes_since, prompt_changes
+from devhost.page.calls import PromptPart, changes_since, prompt_changes
 from devhost.page.contents import ShownFile, shown_file
 from devhost.page.page import render_page
 from devhost.page.section import FEW_ROWS, shown_run
@@ -54,12 +54,12 @@ def test_in_a_long_run_only_groups_with_a_failure_or_an_open_end_are_open(tmp_pa
 
 # --- what is new in a prompt ------------------------------------------------------------------------------------------
 
-SYSTEM = Said("system", "Be brief.")
-ASKED = Said("user", "Look.")
-WROTE = Said("assistant", "→ look {}")
-LONG = Said("tool", "found " * 50)
-SHORT = Said("tool", "found … [cut]")
-LATER = Said("assistant", "→ look {1}")
+SYSTEM = PromptPart("system", "Be brief.")
+ASKED = PromptPart("user", "Look.")
+WROTE = PromptPart("assistant", "→ look {}")
+LONG = PromptPart("tool", "found " * 50)
+SHORT = PromptPart("tool", "found … [cut]")
+LATER = PromptPart("assistant", "→ look {1}")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,9 @@ LATER = Said("assistant", "→ look {1}")
         ([SYSTEM, WROTE, WROTE], [SYSTEM, WROTE], "1 gone, 2 as in the round before", []),
     ],
 )
-def test_what_is_new_and_gone_is_counted(before: list[Said], now: list[Said], words: str, new: list[Said]) -> None:
+def test_what_is_new_and_gone_is_counted(
+    before: list[PromptPart], now: list[PromptPart], words: str, new: list[PromptPart]
+) -> None:
     changes = prompt_changes(before, now)
     assert changes.words == words
     assert [said for _, part in changes.parts for said in part] == now

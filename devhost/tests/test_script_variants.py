@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.models.scripted.script import ScriptedModelCard, Turn
+from devhost.models.scripted.script import ScriptedModelCard, ScriptedTurn
 from devhost.script import ONLY, Script, ScriptFile, TurnScript
 from support.plugins import PROJECT, TOOLBOX
 
@@ -29,7 +29,7 @@ variants:
 """
 
 
-def texts(turns: tuple[Turn, ...] | None) -> list[object]:
+def texts(turns: tuple[ScriptedTurn, ...] | None) -> list[object]:
     return [turn.text for turn in turns or ()]
 
 
@@ -112,7 +112,7 @@ def test_the_page_shows_every_key() -> None:
     shown = yaml.safe_load(page.partition("## All keys")[2].partition("```yaml\n")[2].partition("```")[0])
 
     assert set(shown) == set(ScriptFile.model_fields) - ONLY["flow"] - {"approval"}
-    assert {key for turn in shown["turns"] for key in turn} == set(Turn.model_fields)
+    assert {key for turn in shown["turns"] for key in turn} == set(ScriptedTurn.model_fields)
     assert {key for said in shown["then"] for key in said} == set(TurnScript.model_fields) - ONLY["flow"]
     assert set(shown["model"]) == set(ScriptedModelCard.model_fields)
 

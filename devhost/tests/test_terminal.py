@@ -9,7 +9,7 @@ from rich.console import Console
 
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.outputs import AgentLog, Finding, NodeOutputs, spent
-from devhost.node.outputs.run import CallsMade, NodeError, Run, RunError, ToolCall
+from devhost.node.outputs.run import CallsMade, NodeError, Run, RunError, SentToolCall
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.screen import ViewOptions
@@ -154,7 +154,10 @@ def test_a_failed_run_shows_what_its_models_answers_cost() -> None:
 def test_the_tree_shows_values_that_were_not_sent_as_the_model_wrote_them() -> None:
     data = {"arguments": {"word": "a", "size": "2"}, "request_ids": ["r1", "r2"]}
     made = CallsMade(
-        tools={"r2": ToolCall("look", {"word": "a", "size": 2, "color": "red"}), "r1": ToolCall("look", {"word": "b"})}
+        tools={
+            "r2": SentToolCall("look", {"word": "a", "size": 2, "color": "red"}),
+            "r1": SentToolCall("look", {"word": "b"}),
+        }
     )
     entry: JsonObject = {"id": "1", "label": "CALL look", "status": "success", "data": data}
     text = shown(ended=run(entry, calls=made))
@@ -179,7 +182,7 @@ FAILURE = "KeyError: 'word', tools/search.py:31"
 
 
 def test_a_failed_call_that_succeeded_later_does_not_change_how_the_run_ended() -> None:
-    made = CallsMade({"tool": 2}, tools={"r1": ToolCall("save", {}, FAILURE), "r2": ToolCall("save", {})})
+    made = CallsMade({"tool": 2}, tools={"r1": SentToolCall("save", {}, FAILURE), "r2": SentToolCall("save", {})})
     assert "finished in 1.23 s; of 2 tool calls, 1 failed" in shown(ended=run(calls=made))
 
 
@@ -214,7 +217,7 @@ def test_a_call_that_did_not_work_says_why_once_and_the_end_counts_it(names: tup
         for name in names
     ]
     sent = sum(name not in {"refused", "rejected"} for name in names)
-    called = {"r1": ToolCall("good", {"n": 1}), "r2": ToolCall("broken", {"n": 2}, FAILURE)}
+    called = {"r1": SentToolCall("good", {"n": 1}), "r2": SentToolCall("broken", {"n": 2}, FAILURE)}
     made = CallsMade({"tool": sent}, tools={id_: call for id_, call in called.items() if call.name in names})
     text = shown(ended=run(*entries, calls=made))
     for line in lines:

@@ -158,7 +158,7 @@ class RepeatGuard:
         self._told: set[Signature] = set()
         """Calls of earlier rounds that were answered in this way."""
 
-    def judge(self, call: ValidCall) -> ValidCall | RejectedCall:
+    def check(self, call: ValidCall) -> ValidCall | RejectedCall:
         """Return the call itself if it may run, or else a rejected call with the text that the model reads."""
         this = call.signature
         if self._failures[this] >= _CHANCES:
@@ -241,7 +241,7 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard, references: Ref
             let_others_through()
     except (ArgumentsInvalid, ReferenceInvalid) as invalid:
         return RejectedCall(call, str(invalid), tool)
-    return valid if hands_over(valid) else guard.judge(valid)  # the same answer may be submitted again
+    return valid if hands_over(valid) else guard.check(valid)  # the same answer may be submitted again
 
 
 def _resolved(
@@ -362,7 +362,9 @@ class Resumption:
         for unknown in (each for each in self.decision.answers if each not in waiting):
             yield Quoting(f"approval: no call {unknown!r} waits")
 
-    def judge(self, call: CallRecord, waiting: Iterable[CallRecord], toolbox: Toolbox, seconds: float) -> JudgedCall:
+    def judge_again(
+        self, call: CallRecord, waiting: Iterable[CallRecord], toolbox: Toolbox, seconds: float
+    ) -> JudgedCall:
         """Judge one of the waiting calls as if the model had just made it.
 
         A state cannot make a tool run that the node would not run.

@@ -276,7 +276,7 @@ class ToolOutput:
         """Read the messages of a call until it ends or fails, and yield the files that go to the user."""
         try:
             for message in in_turns(messages):
-                if file := self.take(message):
+                if file := self.read_one(message):
                     yield file
         except DeadlinePassed:
             self.time_out()
@@ -303,7 +303,7 @@ class ToolOutput:
             return outcome
         return replace(outcome, user_text=self.user_text())
 
-    def take(self, wire: WireMessage) -> UserFile | None:
+    def read_one(self, wire: WireMessage) -> UserFile | None:
         """Read one message, and return the file in it that goes to the user."""
         kind = wire.type
         message = wire.message or {}

@@ -300,7 +300,7 @@ class ToolRounds:
         outcomes = yield from self._answer_at_once(_by_key(refused, span.round_key))
         yield from self._record(outcomes.values(), span.round)
 
-    def judge(self, turn: ModelTurn, toolbox: Toolbox, deadline: Deadline) -> list[JudgedCall]:
+    def judge_turn(self, turn: ModelTurn, toolbox: Toolbox, deadline: Deadline) -> list[JudgedCall]:
         """Judge the calls of a turn, with results in place of the references in their arguments."""
         references = References(self.transcript.kept_results, self.transcript.result_ids, deadline)
         return judge_calls(turn.calls, toolbox, self.guard, references)

@@ -268,7 +268,7 @@ class Reading:
             return content.partition(block)[0]
         return self.display.text
 
-    def take(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
+    def read(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
         """Read the chunks that have arrived. Consecutive texts are shown as one event, which is cheap."""
         text: list[str] = []
         for chunk in in_turns(chunks):
@@ -281,7 +281,7 @@ class Reading:
                 self._opaque_body = message.opaque_body
             if entries := extract_stream_tool_calls(chunk):
                 yield from self._show_texts(text)
-                self._calls.take(entries)
+                self._calls.add(entries)
                 self.display.expect_calls()
             for part in [message.content] if isinstance(message.content, str) else message.content or ():
                 text.append(self._taken(part))
@@ -409,7 +409,7 @@ class _Draft:
     _snapshot: str | None = ""
     """The last piece, as long as each was the beginning of the next."""
 
-    def take(self, piece: str) -> None:
+    def add(self, piece: str) -> None:
         if self._size < _MAX_KEPT:
             self._joined.write(piece[: _MAX_KEPT - self._size])
         self._count += 1
@@ -465,7 +465,7 @@ class CallAssembler:
         """Characters of the arguments of all calls that are in memory."""
         self._calls: tuple[ToolCall, ...] | None = None
 
-    def take(self, entries: Sequence[SdkToolCall]) -> None:
+    def add(self, entries: Sequence[SdkToolCall]) -> None:
         """Take the entries of one chunk; entries of one chunk with the same id are different calls.
 
         An entry continues the draft with the same id and name. Without a name it continues the last draft with its id,
@@ -502,7 +502,7 @@ class CallAssembler:
                 self._same[key].append(draft)
             if entry.function.arguments:
                 before = draft.kept
-                draft.take(entry.function.arguments)
+                draft.add(entry.function.arguments)
                 self.kept += draft.kept - before
 
     def calls(self) -> tuple[ToolCall, ...]:

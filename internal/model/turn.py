@@ -234,7 +234,7 @@ class ModelCaller:
         said = ""
         if isinstance(turn, ModelTurn) and turn.cut in (None, StopReason.LENGTH):
             said = turn.text
-        summary = self.summaries.take(older, said)
+        summary = self.summaries.store(older, said)
         if summary is None:
             yield LogNote(
                 OurWords("there was no summary: what is too long is left out, and none is asked for again"), key
@@ -379,7 +379,7 @@ class _Asked:
                 if reading.began_at is None:
                     reading.began_at = self.caller.clock.now()
                     self.caller.models.wait.served(self._refusals_before)
-                yield from reading.take(chunks)
+                yield from reading.read(chunks)
                 if reading.is_full:
                     yield self._note("the turn is as long as one turn may be (docs/limits.md): the rest is not read")
                     break

@@ -98,9 +98,9 @@ def redacted_text(events: Iterable[Event], secrets: KnownSecrets) -> Iterator[Ev
         for event in events:
             match event:
                 case AnswerText() | ThoughtText():
-                    yield from text.take(event)
+                    yield from text.add(event)
                 case ShownBatch(parts):
-                    if shown := tuple(redacted for part in parts for redacted in text.take(part)):
+                    if shown := tuple(redacted for part in parts for redacted in text.add(part)):
                         yield ShownBatch(shown)
                 case LogNote():  # may come amid a text, and is for the log only
                     yield event
@@ -123,7 +123,7 @@ class _StreamedText:
     _held: AnswerText | ThoughtText | None = None
     """The end of the text, which may be the beginning of a secret."""
 
-    def take(self, part: Shown) -> Iterator[Shown]:
+    def add(self, part: Shown) -> Iterator[Shown]:
         """The settled part of the text so far. Anything but a continuation ends it."""
         if type(part) is not type(self._held):
             yield from self.rest()

@@ -118,7 +118,7 @@ class Summaries:
             return found[1]
         return None
 
-    def take(self, older: OlderMessages, said: str) -> SummaryMessage | None:
+    def store(self, older: OlderMessages, said: str) -> SummaryMessage | None:
         """Store the summary that a model has written and return it; None if it is empty."""
         if not (text := said.strip()):
             self.has_failed = True

@@ -96,7 +96,7 @@ def test_a_cut_turn_drops_its_opaque_body(finish_reason: str, kept: object) -> N
     reading = Reading(TurnSpan("round1.model", "round1", rule, deadline, deadline))
 
     for chunk in [text("Half", opaque_body=OPAQUE), ends(finish_reason)]:
-        list(reading.take([LLMResultChunk.model_validate(chunk)]))
+        list(reading.read([LLMResultChunk.model_validate(chunk)]))
 
     assert drain(reading.finish(), list[object]().append).opaque_body == kept
 

@@ -10,9 +10,9 @@ import pytest
 
 from devhost import FunctionTool, Host, NodeOutputs, Run, RunError, ScriptedModel
 from devhost.chat import YES
-from devhost.console.conversation import State, rejected, said, state_of, suggestion, waiting_of
+from devhost.console.conversation import ConversationState, rejected, said, state_of, suggestion, waiting_of
 from devhost.console.folder import OUTPUT, TRACE, RunFolder
-from devhost.console.readers import Seen
+from devhost.console.readers import ReadTrace
 from devhost.console.setup import SETUP, Setup
 from devhost.node.outputs.run import CallsMade
 from support.console import ConsoleClient
@@ -142,24 +142,26 @@ def turn(*pending: object, error: RunError | None = None, **asked: int) -> Run:
 @pytest.mark.parametrize(
     ("ended", "asked", "expected"),
     [
-        ([], None, State("over")),
-        ([turn(CALL)], None, State("over")),
-        ([], 1, State("running")),
-        ([turn()], 2, State("running")),
-        ([], 0, State("question")),
-        ([turn()], 1, State("question")),
-        ([turn(), turn(CALL)], 2, State("approval", (CALL,))),
-        ([turn(CALL), turn()], 2, State("question")),
-        ([turn(CALL), turn(error=FAILED, llm=1)], 2, State("approval", (CALL,))),
-        ([turn(CALL), turn(error=FAILED, tool=1)], 2, State("question")),
+        ([], None, ConversationState("over")),
+        ([turn(CALL)], None, ConversationState("over")),
+        ([], 1, ConversationState("running")),
+        ([turn()], 2, ConversationState("running")),
+        ([], 0, ConversationState("question")),
+        ([turn()], 1, ConversationState("question")),
+        ([turn(), turn(CALL)], 2, ConversationState("approval", (CALL,))),
+        ([turn(CALL), turn()], 2, ConversationState("question")),
+        ([turn(CALL), turn(error=FAILED, llm=1)], 2, ConversationState("approval", (CALL,))),
+        ([turn(CALL), turn(error=FAILED, tool=1)], 2, ConversationState("question")),
     ],
 )
-def test_the_state_follows_from_the_turns_and_the_child(ended: list[Run], asked: int | None, expected: State) -> None:
+def test_the_state_follows_from_the_turns_and_the_child(
+    ended: list[Run], asked: int | None, expected: ConversationState
+) -> None:
     assert state_of([[run] for run in ended], asked) == expected
 
 
 def test_a_command_that_reads_no_questions_waits_for_none() -> None:
-    assert state_of([[turn()]], 0, converses=False) == State("running")
+    assert state_of([[turn()]], 0, converses=False) == ConversationState("running")
 
 
 def test_no_words_are_a_command_of_the_chat() -> None:
@@ -177,11 +179,11 @@ def test_a_run_of_another_console_is_over_and_says_what_it_printed_without_colou
     folder.beside("old", OUTPUT).write_text("\x1b[31mError: the plugin\x1b[0m\x07 broke\n")
 
     with tracing(folder.beside("old", TRACE)):
-        during = waiting_of(folder, "old", None, Seen(None))
-    waiting = waiting_of(folder, "old", None, Seen(None))
+        during = waiting_of(folder, "old", None, ReadTrace(None))
+    waiting = waiting_of(folder, "old", None, ReadTrace(None))
 
-    assert (during.state, during.printed) == (State("elsewhere"), "")
-    assert (waiting.state, waiting.printed) == (State("over"), "Error: the plugin broke")
+    assert (during.state, during.printed) == (ConversationState("elsewhere"), "")
+    assert (waiting.state, waiting.printed) == (ConversationState("over"), "Error: the plugin broke")
     assert waiting.command.startswith("devhost chat --example order_entry ")
 
 
@@ -189,9 +191,9 @@ def test_after_an_answer_that_the_script_does_not_have_its_next_words_are_no_que
     setup = Setup(values={"plugin": str(ROOT), "source": "example:injection/mail", "strategy": "gpt5_react"})
     asked = "Confirm the choir's booking."
     no = "no, mention the piano too"
-    question = State("question")
+    question = ConversationState("question")
 
-    assert suggestion(setup, [asked], State("approval")) == no
+    assert suggestion(setup, [asked], ConversationState("approval")) == no
     assert suggestion(setup, [asked, no], question) == "yes"
-    assert suggestion(setup, [asked, "no"], State("approval")) == "yes"
+    assert suggestion(setup, [asked, "no"], ConversationState("approval")) == "yes"
     assert suggestion(setup, [asked, "no"], question) == ""

@@ -9,7 +9,7 @@ from devhost.case import Case
 from devhost.case_options import CaseOptions
 from devhost.errors import ParameterError, ScriptError
 from devhost.flow.document import FlowFile
-from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.outside import NOTHING, OutsideAccess
 from devhost.flow.whole import WholeFlow
 from devhost.hosting import ModelOptions
 from devhost.limits import HostLimits
@@ -18,7 +18,7 @@ from tests.devhost import ROOT
 WORKFLOWS = ROOT / "examples" / "workflows"
 
 
-def read(script: Path | None, file: Path | None = None, *tools: Path, allowed: Allowed = NOTHING) -> Case:
+def read(script: Path | None, file: Path | None = None, *tools: Path, allowed: OutsideAccess = NOTHING) -> Case:
     asked = CaseOptions(file, script=script, tools=tools, plugins=(ROOT,), http=allowed.http, code=allowed.code)
     return asked.read(limits=HostLimits(), models=ModelOptions(scripted=True), environment={})
 
@@ -70,7 +70,7 @@ def test_an_expectation_of_a_node_that_the_flow_does_not_have_is_refused(
 @pytest.mark.parametrize("file", sorted((WORKFLOWS / "cases").glob("*.yaml")), ids=lambda file: file.stem)
 def test_a_case_of_the_examples_can_be_played(file: Path) -> None:
     """Its flow passes every check that comes before a start: of strategies, parameters, tools, variables and forms."""
-    assert read(file, allowed=Allowed(code=True)).notices == ()
+    assert read(file, allowed=OutsideAccess(code=True)).notices == ()
 
 
 @pytest.mark.parametrize("key", ["models", "knowledge"])

@@ -8,7 +8,7 @@ import pytest
 from devhost.expected import Expected
 from devhost.flow.document import FlowFile
 from devhost.node.outputs.outputs import NodeOutputs
-from devhost.node.outputs.run import CallsMade, Run, ToolCall
+from devhost.node.outputs.run import CallsMade, Run, SentToolCall
 from devhost.observed import Observed
 from devhost.trace.flow import FlowEnded, NodeEnded
 from devhost.trace.played import PlayedTurn
@@ -22,7 +22,9 @@ RUN = Run(
     [],
     [],
     0.1,
-    CallsMade(tools={"r1": ToolCall("search", {"words": "chairs"}), "r2": ToolCall("send", {"to": "a@b.example"})}),
+    CallsMade(
+        tools={"r1": SentToolCall("search", {"words": "chairs"}), "r2": SentToolCall("send", {"to": "a@b.example"})}
+    ),
 )
 OUTPUTS: dict[str, Any] = {
     "text": "Two documents.",

@@ -12,7 +12,7 @@ from devhost.case import Case
 from devhost.errors import FlowFileError, RefusedCallError, ScriptError
 from devhost.flow.checks import check_flow
 from devhost.flow.document import FlowFile
-from devhost.flow.outside import Allowed
+from devhost.flow.outside import OutsideAccess
 from devhost.flow.own_tools import answered_tools, beside_plugins, tools_of_dify
 from devhost.flow.whole import WholeFlow
 from devhost.limits import HostLimits
@@ -125,13 +125,13 @@ def test_what_may_not_run_or_needs_dify_is_told_with_what_helps(
 
 
 def test_the_time_needs_no_permission_and_code_has_none_without_one(tmp_path: Path) -> None:
-    def beside(provider: str, name: str, allowed: Allowed) -> list[str]:
+    def beside(provider: str, name: str, allowed: OutsideAccess) -> list[str]:
         file = flow(tmp_path, own(provider, name))
         return [tool.name for tool in beside_plugins(file, {}, allowed, LIMITS, ())]
 
-    assert beside("time", "weekday", Allowed()) == ["weekday"]
-    assert beside("code", "simple_code", Allowed()) == []
-    assert beside("code", "simple_code", Allowed(code=True)) == ["simple_code"]
+    assert beside("time", "weekday", OutsideAccess()) == ["weekday"]
+    assert beside("code", "simple_code", OutsideAccess()) == []
+    assert beside("code", "simple_code", OutsideAccess(code=True)) == ["simple_code"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from devhost.page.contents import passages, written
 from devhost.page.page import LONGEST, clip, render_page
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
-from devhost.trace.runs import Call, Piece, run_of, traced_runs, written_calls
+from devhost.trace.runs import AnswerPiece, Call, run_of, traced_runs, written_calls
 from internal.errors import StopReason
 from support.page_reading import VILE, harmless, page_of
 from support.plugins import FIXTURES, PUPPET, TOOLBOX
@@ -133,7 +133,7 @@ SNAPSHOTS = [[tool_call("c1", "look", '{"wo')], [CALLS[0]], [CALLS[0], tool_call
 
 @pytest.mark.parametrize("pieces", [[CALLS], [[call] for call in CALLS], FRAGMENTS, SNAPSHOTS])
 def test_the_calls_that_a_model_wrote_are_put_together(pieces: list[list[JsonObject]]) -> None:
-    call = Call("p", "llm", {}, 0.0, pieces=[Piece(0.0, chunk("m", tool_calls=calls)) for calls in pieces])
+    call = Call("p", "llm", {}, 0.0, pieces=[AnswerPiece(0.0, chunk("m", tool_calls=calls)) for calls in pieces])
     assert [(each.name, each.id, each.values) for each in written_calls(call)] == [
         ("look", "c1", {"word": "www"}),
         ("look", "c2", {"word": "ww"}),

@@ -26,7 +26,7 @@ from office_store.tool import VARIABLE
 
 from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
-from devhost.models.scripted.script import Turn, read_turns
+from devhost.models.scripted.script import ScriptedTurn, read_turns
 from devhost.script import Script
 from devhost.tools.setup import ToolSetup
 from tests.support.text_form import block
@@ -107,7 +107,7 @@ def script(scenario: str | None = None) -> Script:
     return Script.read(INJECTION / (f"scenarios/{scenario}.yaml" if scenario else "script.yaml"))
 
 
-def turns_of(read: Script) -> list[Turn]:
+def turns_of(read: Script) -> list[ScriptedTurn]:
     """Of the whole conversation."""
     return [*read.turns, *(turn for later in read.then for turn in later.turns)]
 
@@ -182,7 +182,7 @@ def test_approval_stops_every_attack_that_acts(fresh: Office, strategy: str) -> 
         assert "answer" in attack or attack["calls"][0]["arguments"].get("to", "") in run.outputs.text
 
 
-def with_text_calls(turn: Turn) -> Turn:
+def with_text_calls(turn: ScriptedTurn) -> ScriptedTurn:
     """The turn as a model without tool calls writes it."""
     blocks = [block(call.name, call.arguments_text) for call in turn.tool_calls]
     said = "".join(turn.text)
@@ -248,7 +248,7 @@ def test_a_user_who_approves_everything_unread_is_not_protected(fresh: Office) -
     assert fresh.deeds() == in_order(ASKED_DEEDS)
 
 
-def planned(turns: Sequence[Turn]) -> ScriptedModel:
+def planned(turns: Sequence[ScriptedTurn]) -> ScriptedModel:
     """The same turns as the one subtask of a plan."""
     plan = {"tool_calls": [{"name": "submit_plan", "id": "p", "arguments": {"subtasks": ["Sum up the inbox."]}}]}
     arguments = {"is_completed": True, "advice": ""}

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from devhost.package import packed, unpack
-from devhost.plugin.contents import Contents, Ignored
+from devhost.plugin.contents import Contents, IgnoreRules
 from devhost.plugin.declaration import PluginDeclaration
 from scripts.stage import stage_example
 from tests.support.pages import ROOT
@@ -21,7 +21,7 @@ LEFT = ("data/store.sqlite3", ".pytest_cache/README.md", ".env", "tools/__pycach
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
 @pytest.mark.parametrize("left", LEFT)
 def test_what_a_run_leaves_is_not_packaged(plugin: Path, left: str) -> None:
-    ignored = Ignored.of((plugin / ".difyignore").read_text(encoding="utf-8"))
+    ignored = IgnoreRules.of((plugin / ".difyignore").read_text(encoding="utf-8"))
     folders = [left[:place] for place, letter in enumerate(left) if letter == "/"]
     assert ignored.leaves_out(left, is_folder=False) or any(ignored.leaves_out(f, is_folder=True) for f in folders)
 

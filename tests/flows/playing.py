@@ -6,8 +6,8 @@ from typing import Self
 
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.outside import Allowed
-from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.outside import OutsideAccess
+from devhost.flow.turn import FlowTurn, TurnContext
 from devhost.host.host import ToolHost
 from devhost.protocol.wire import JsonObject
 from devhost.script import Script, ScriptedModels
@@ -17,11 +17,11 @@ ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / "examples" / "workflows"
 
 
-def surroundings(host: ToolHost | None, models: JsonObject, knowledge: JsonObject | None = None) -> Surroundings:
+def surroundings(host: ToolHost | None, models: JsonObject, knowledge: JsonObject | None = None) -> TurnContext:
     """`models`: by node, the turns of its scripted model; `knowledge`: by node, the segments that it finds."""
     script = Script.model_validate({"models": models, "knowledge": knowledge or {}})
     models_of_script = ScriptedModels(script, script)
-    return Surroundings(host, models_of_script, knowledge=script.knowledge, allowed=Allowed(http=True, code=True))
+    return TurnContext(host, models_of_script, knowledge=script.knowledge, allowed=OutsideAccess(http=True, code=True))
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from devhost.flow.cases import flow_case
 from devhost.flow.checks import PLAYED
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.factory import NODES, FlowNodeFactory
-from devhost.flow.engine.play import Stretch
-from devhost.flow.engine.turn import Playing
-from devhost.flow.outside import Allowed
-from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.engine.play import EngineRun
+from devhost.flow.engine.turn import RunningTurn
+from devhost.flow.outside import OutsideAccess
+from devhost.flow.turn import FlowTurn, TurnContext
 from devhost.flow.whole import WholeFlow
 from devhost.playing import play
 from devhost.script import Script, ScriptedModels
@@ -74,7 +74,7 @@ def file_of(case: Case) -> FlowFile:
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_case_is_played(case: str, grounds: Grounds) -> None:
-    read = flow_case(CASES[case], allowed=Allowed(code=True))
+    read = flow_case(CASES[case], allowed=OutsideAccess(code=True))
     ground = grounds.of(read.script.example)
     ground.begin("script")
     stored = STORED.get(case)
@@ -108,9 +108,9 @@ FLOWS = {f"{file.parent.name}/{file.stem}": file for file in sorted(ROOT.glob("e
 def test_the_engine_takes_every_node(file: Path) -> None:
     script = Script()
     flow = FlowFile.read(file)
-    around = Surroundings(None, ScriptedModels(script, script), allowed=Allowed(code=True))
+    around = TurnContext(None, ScriptedModels(script, script), allowed=OutsideAccess(code=True))
 
-    stretch = Stretch.first(Playing(flow, FlowTurn("Hello"), around))
+    stretch = EngineRun.first(RunningTurn(flow, FlowTurn("Hello"), around))
 
     assert stretch._engine._graph.nodes.keys() == flow.nodes.keys()
 

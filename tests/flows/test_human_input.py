@@ -7,8 +7,8 @@ from pathlib import Path
 from graphon.engine_events.graph import GraphRunPausedEvent, GraphRunSucceededEvent
 
 from devhost.flow.document import FlowFile
-from devhost.flow.engine.play import Stretch, play
-from devhost.flow.engine.turn import Playing
+from devhost.flow.engine.play import EngineRun, play
+from devhost.flow.engine.turn import RunningTurn
 from devhost.flow.traces import FlowTrace, facts_of
 from devhost.flow.turn import FlowTurn
 from devhost.recording.case import recorded_case
@@ -104,16 +104,16 @@ def test_a_paused_flow_needs_nothing_but_what_it_wrote(tmp_path: Path) -> None:
     """The nodes, the graph and the engine of before are gone, as in a Dify that was restarted."""
     around = surroundings(None, {})
     file = FlowFile.read(chatflow(tmp_path, NODES, EDGES))
-    before = Playing(file, FlowTurn("it"), around)
-    stretch = Stretch.first(before)
+    before = RunningTurn(file, FlowTurn("it"), around)
+    stretch = EngineRun.first(before)
     *_, paused = stretch.events()
     assert isinstance(paused, GraphRunPausedEvent)
     (form,) = before.forms.open(paused)
 
     written = stretch.written()
-    after = Playing(file, FlowTurn("it"), around)
+    after = RunningTurn(file, FlowTurn("it"), around)
     after.forms.answer(form, FormAnswer("no", {"reason": "wrong", "when": "later"}))
-    *_, last = Stretch.after_pause(after, *written).events()
+    *_, last = EngineRun.after_pause(after, *written).events()
 
     assert isinstance(last, GraphRunSucceededEvent)
     assert last.outputs["answer"] == "One moment. No: wrong"

@@ -11,7 +11,7 @@ from devhost.errors import ParameterError
 from devhost.files import LocalFile
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.turn import FlowTurn, TurnContext
 from devhost.host.host import start_tools
 from devhost.limits import HostLimits
 from devhost.models.backend import MediaPart, ModelDescription, ModelRequest, TextPart
@@ -54,7 +54,7 @@ def test_the_model_gets_the_nodes_name_and_parameters(tmp_path: Path) -> None:
     params = {"temperature": 0.5, "max_tokens": "{{#sys.dialogue_count#}}", "stop": ["END"]}
     file = asking(tmp_path, model={**MODEL, "name": "gpt-5-mini", "completion_params": params})
 
-    list(play(FlowFile.read(file), TURN, Surroundings(None, lambda _node: model)))
+    list(play(FlowFile.read(file), TURN, TurnContext(None, lambda _node: model)))
 
     (request,) = model.requests
     assert (request.provider, request.model, request.mode) == (MODEL["provider"], "gpt-5-mini", "chat")
@@ -128,7 +128,7 @@ def test_a_mistake_in_a_backend_is_raised(tmp_path: Path) -> None:
     file = asking(tmp_path, error_strategy="fail-branch")
 
     with pytest.raises(RuntimeError, match="no such tape: gpt-5"):
-        list(play(FlowFile.read(file), TURN, Surroundings(None, lambda _node: Broken())))
+        list(play(FlowFile.read(file), TURN, TurnContext(None, lambda _node: Broken())))
 
 
 def past() -> list[JsonObject]:
@@ -204,7 +204,7 @@ def test_a_real_model_is_asked_for_the_schema(tmp_path: Path) -> None:
     model = ScriptedModel.of([{"text": '{"city": "Bonn"}'}])
     file = asking(tmp_path, structured_output_enabled=True, structured_output={"schema": SCHEMA})
 
-    list(play(FlowFile.read(file), TURN, Surroundings(None, lambda _node: model)))
+    list(play(FlowFile.read(file), TURN, TurnContext(None, lambda _node: model)))
 
     params = model.requests[0].completion_params
     assert params["response_format"] == "json_schema"
@@ -236,7 +236,7 @@ def test_files_reach_the_model_as_far_as_its_features_go(tmp_path: Path) -> None
     model = ScriptedModel.of([{"text": "A stamp."}])
 
     with start_tools((), limits=HostLimits()) as host:
-        around = Surroundings(host, lambda _node: model)
+        around = TurnContext(host, lambda _node: model)
         turn = FlowTurn("What is it?", files=files, conversation_id="c1")
         run = Played(tuple(play(FlowFile.read(asking(tmp_path, vision=vision)), turn, around)))
 

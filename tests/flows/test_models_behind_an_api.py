@@ -7,7 +7,7 @@ import pytest
 
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.turn import FlowTurn, TurnContext
 from devhost.hosting import ModelOptions, ModelsBehindAnApi
 from devhost.models.openai_api.provider import Api
 from devhost.trace.flow import AnswerText
@@ -28,7 +28,7 @@ CHEAP = {**MODEL, "name": "gpt-4.1", "completion_params": {"temperature": 0.5}}
 def played(file: Path, fake: FakeOpenAI, api: Api = "chat", name: str | None = None, *completion: str) -> Played:
     options = ModelOptions(api=api, name=name, completion=completion)
     models = ModelsBehindAnApi(options, {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": fake.base_url})
-    return Played(tuple(play(FlowFile.read(file), TURN, Surroundings(None, models))))
+    return Played(tuple(play(FlowFile.read(file), TURN, TurnContext(None, models))))
 
 
 def asking(folder: Path, **data: object) -> Path:

@@ -11,8 +11,8 @@ from devhost.errors import FlowFileError
 from devhost.flow.checks import check_flow
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.outside import Allowed
-from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.outside import OutsideAccess
+from devhost.flow.turn import FlowTurn, TurnContext
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
 from support.flow_documents import chain, end, node, start, workflow
@@ -121,4 +121,4 @@ def test_without_the_option_the_flow_does_not_start(tmp_path: Path, given: JsonO
     with pytest.raises(FlowFileError, match=sentence[given["id"]]):
         check_flow(file, {"word": "a"}, ())
     with pytest.raises(FlowFileError, match=sentence[given["id"]]):
-        list(play(file, FlowTurn(), Surroundings(None, around.model, allowed=Allowed())))
+        list(play(file, FlowTurn(), TurnContext(None, around.model, allowed=OutsideAccess())))

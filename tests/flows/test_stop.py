@@ -19,7 +19,7 @@ from devhost.node.outputs.run import Run
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.text import load_yaml
-from devhost.trace.flow import AgentLog, FlowEnded, FlowNode, NodeEnded, NodeStarted
+from devhost.trace.flow import AgentLogLine, FlowEnded, FlowNode, NodeEnded, NodeStarted
 from support.flow_documents import START, Edge, answer, chatflow, llm, tool
 from support.waiting import PATIENCE, wait_for
 from tests.flows.playing import WORKFLOWS, surroundings
@@ -40,7 +40,7 @@ def test_a_stop_ends_the_turn_and_takes_no_error_branch(office: Host) -> None:
     events = []
     for event in play(FlowFile.read(WORKFLOWS / "approval.yml"), FlowTurn("What is there?"), around):
         events.append(event)
-        if isinstance(event, AgentLog):
+        if isinstance(event, AgentLogLine):
             stop.request()
 
     end = events[-1]

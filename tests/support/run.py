@@ -86,7 +86,7 @@ def assert_the_node_changes_no_text(messages: Sequence[Json]) -> None:
     """Dify's Agent node closes a thought that is open before a log, a link, another one or the end: it needs not."""
     text = NodeText()
     said = [Message(message["type"], message["message"]) for message in messages if message["type"] in {"text", "log"}]
-    passed = [event for message in said for event in text.take(message)] + list(text.finish())
+    passed = [event for message in said for event in text.read(message)] + list(text.finish())
     assert [event for event in passed if event.type == "text"] == [message for message in said if message.text]
 
 

@@ -86,7 +86,7 @@ def growing(text: str, step: int) -> Iterator[list[SdkToolCall]]:
 def assemble(chunks: Chunks) -> list[ToolCall]:
     assembler = CallAssembler("made_up")
     for chunk in chunks:
-        assembler.take(chunk)
+        assembler.add(chunk)
     return list(assembler.calls())
 
 
@@ -175,7 +175,7 @@ def test_of_growing_snapshots_only_the_last_is_kept() -> None:
     tracemalloc.start()
     try:
         for chunk in growing(whole, 4):
-            assembler.take(chunk)
+            assembler.add(chunk)
         (call,) = assembler.calls()
         _, most = tracemalloc.get_traced_memory()
     finally:

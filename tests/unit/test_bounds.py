@@ -89,8 +89,8 @@ def test_an_error_at_the_node_is_short() -> None:
 def test_more_calls_than_a_turn_may_have_are_left_out_with_all_their_pieces() -> None:
     assembler = CallAssembler("own")
     for number in range(MAX_CALLS + 5):
-        assembler.take([sdk_call(f"id{number}", "search", '{"q": ')])
-        assembler.take([sdk_call("", "", f"{number}}}")])
+        assembler.add([sdk_call(f"id{number}", "search", '{"q": ')])
+        assembler.add([sdk_call("", "", f"{number}}}")])
     calls = assembler.calls()
 
     assert assembler.has_left_out
@@ -103,7 +103,7 @@ def test_as_many_calls_as_a_turn_may_have_are_all_there(form: str, size: int) ->
     entries = [sdk_call(form.format(number), "search", "{}") for number in range(MAX_CALLS)]
     assembler = CallAssembler("own")
     for chunk in batched(entries, size):
-        assembler.take(chunk)
+        assembler.add(chunk)
 
     assert len(assembler.calls()) == MAX_CALLS
     assert not assembler.has_left_out
@@ -111,7 +111,7 @@ def test_as_many_calls_as_a_turn_may_have_are_all_there(form: str, size: int) ->
 
 def test_a_name_is_cut_and_an_endless_id_is_replaced() -> None:
     assembler = CallAssembler("own")
-    assembler.take([sdk_call("i" * (MAX_CALL_ID + 1), "n" * 100_000, "{}"), sdk_call("i" * MAX_CALL_ID, "n", "{}")])
+    assembler.add([sdk_call("i" * (MAX_CALL_ID + 1), "n" * 100_000, "{}"), sdk_call("i" * MAX_CALL_ID, "n", "{}")])
     first, second = assembler.calls()
 
     assert len(first.name) == 200

@@ -47,7 +47,7 @@ def output_of(
     *messages: WireMessage, secrets: KnownSecrets = NO_SECRETS, between_texts: str = ""
 ) -> tuple[ToolOutput, list[UserFile]]:
     output = ToolOutput(secrets, between_texts)
-    return output, [file for wire in messages if (file := output.take(wire))]
+    return output, [file for wire in messages if (file := output.read_one(wire))]
 
 
 def collected(*messages: WireMessage) -> tuple[str, list[UserFile]]:

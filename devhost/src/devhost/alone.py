@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from devhost.case import Around, Case, Memory, Played
+from devhost.case import Case, Memory, PlayContext, Played
 from devhost.errors import FlowFileError, HostError, ParameterError, about
 from devhost.files import LocalFile, local_files
 from devhost.host.host import Host, ToolHost
@@ -180,7 +180,7 @@ class AgentAlone(Played):
     def variables(self, memory: Memory) -> Mapping[str, object]:
         return memory.variables
 
-    def play(self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: Around) -> PlayedTurn:
+    def play(self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: PlayContext) -> PlayedTurn:
         """What the user set goes before what the conversation hands over."""
         host = around.host
         if not isinstance(host, Host):

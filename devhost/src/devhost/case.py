@@ -61,7 +61,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Around:
+class PlayContext:
     """What a turn is played with."""
 
     case: "Case"
@@ -122,7 +122,7 @@ class Played(ABC):
         """Those beside the host's."""
 
     @abstractmethod
-    def play(self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: Around) -> PlayedTurn:
+    def play(self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: PlayContext) -> PlayedTurn:
         """Plays a turn, and leaves in the memory what the next one needs."""
 
     @abstractmethod

@@ -171,7 +171,7 @@ class CaseOptions:
     def _flow(self, limits: HostLimits, environment: MutableMapping[str, str], *, validated: bool) -> Case:
         from devhost.flow.alone import NodeAlone  # noqa: PLC0415 - a strategy needs no flow
         from devhost.flow.cases import checked_flow, flow_file, read_inputs, refuse_misfit  # noqa: PLC0415 - as above
-        from devhost.flow.outside import Allowed  # noqa: PLC0415 - as above
+        from devhost.flow.outside import OutsideAccess  # noqa: PLC0415 - as above
 
         script = self.read_script()
         file = flow_file(self.file, script)
@@ -189,7 +189,7 @@ class CaseOptions:
             folders = self.plugins or (nearest_strategy_plugin(),)
         setups, servers = self.read_tools(script, environment, {}, validated=validated)
         plugins = [PluginDeclaration.read(folder) for folder in folders]
-        allowed = Allowed(self.http, self.code)
+        allowed = OutsideAccess(self.http, self.code)
         case = checked_flow(file, script, inputs, plugins, setups, servers, allowed, limits)
         return replace(case, files=self.files)
 

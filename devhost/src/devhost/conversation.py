@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, Self, runtime_checkable
 
-from devhost.case import ANY_QUESTION, Around, Case, Memory, Show
+from devhost.case import ANY_QUESTION, Case, Memory, PlayContext, Show
 from devhost.files import LocalFile, local_files
 from devhost.host.host import ToolHost
 from devhost.models.backend import ModelBackend
@@ -112,5 +112,5 @@ class Conversation:
             self.memory.tools = played.tools(self.case, host)
         self.models = _AskedModels(self.case.models or ScriptedModels(self.case.script, said), self._limit)
         hidden = self.secrets or Secrets(played.secrets)
-        around = Around(self.case, host, self.models, self.show, hidden, self.ask, stop, self.trace)
+        around = PlayContext(self.case, host, self.models, self.show, hidden, self.ask, stop, self.trace)
         return played.play(said, files, self.memory, around)

@@ -15,14 +15,13 @@ from devhost.node.outputs.outputs import Finding
 from devhost.node.outputs.run import RunError
 from devhost.plugin.casting import cast_parameter
 from devhost.plugin.credentials import filled_credentials
-from devhost.plugin.declaration import FILES, Parameter, PluginDeclaration, ProvidedTool, Tool
+from devhost.plugin.declaration import FILES, Parameter, PluginDeclaration, ProvidedTool, ToolDeclaration
 from devhost.protocol.wire import FILE_LINKS, JsonObject
 from devhost.text import place_of, properties_of, validator_of
 from devhost.tools.entity import parameter_of
 from devhost.tools.mcp import McpTool
 from devhost.tools.setup import OfferedTool, Texts, ToolSetup
-from devhost.tools.tool import Tool as RunningTool
-from devhost.tools.tool import call_tool
+from devhost.tools.tool import Tool, call_tool
 
 # Which tool is called, and with which parameters.
 #
@@ -85,7 +84,7 @@ def setup_of(
     return ToolSetup(plugin.model_copy(update={"tool_providers": (tool.provider,)}), (offered,), {name: filled})
 
 
-def by_parameter(tool: Tool, files: Iterable[tuple[str, LocalFile]]) -> dict[str, list[LocalFile]]:
+def by_parameter(tool: ToolDeclaration, files: Iterable[tuple[str, LocalFile]]) -> dict[str, list[LocalFile]]:
     """`files`: each with a parameter's name, or '' for the tool's only one."""
     takers = [parameter.name for parameter in tool.parameters if parameter.type in FILES]
     given: dict[str, list[LocalFile]] = {}
@@ -159,7 +158,7 @@ class ToolOutcome:
 
 
 def call_directly(
-    tool: RunningTool, asked: AskedTool, host: ToolHost, calls: BackwardsCalls, on_message: OnMessage
+    tool: Tool, asked: AskedTool, host: ToolHost, calls: BackwardsCalls, on_message: OnMessage
 ) -> ToolOutcome:
     outcome = ToolOutcome()
     began = time.monotonic()

@@ -11,8 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetPydanticSchema, 
 from pydantic_core import PydanticCustomError, core_schema
 
 from devhost.errors import naming
-from devhost.models.scripted.script import Scripted, SomeTurns, Texts, listed, one_sentence
-from devhost.node.outputs.run import ToolCall
+from devhost.models.scripted.script import ScriptModel, SomeTurns, Texts, listed, one_sentence
+from devhost.node.outputs.run import SentToolCall
 from devhost.observed import WELL, Observed
 from devhost.text import json_value, validator_of
 from devhost.trace.flow import FlowNode, FlowStatus, NodeStatus
@@ -84,7 +84,7 @@ LONGEST = 600
 """Characters of a value in a sentence."""
 
 
-class ValueExpected(Scripted):
+class ValueExpected(ScriptModel):
     """What a text, or a value in JSON, is expected to be."""
 
     contains: Texts = ()
@@ -155,12 +155,12 @@ def found_at(values: object, path: str) -> object:
     return values
 
 
-class ExpectedCall(Scripted):
+class ExpectedCall(ScriptModel):
     name: str
     arguments: Annotated[dict[str, Any], BeforeValidator(json_value)] = Field(default_factory=dict)
     """Those that matter, with their values; the tool may have been given others too."""
 
-    def fits(self, call: ToolCall) -> bool:
+    def fits(self, call: SentToolCall) -> bool:
         given = call.arguments
         return self.name == call.name and all(
             name in given and given[name] == value for name, value in self.arguments.items()
@@ -190,7 +190,7 @@ type _CallsOrCount = Annotated[
 """How many calls, whatever they are; or which calls."""
 
 
-class Bounds(Scripted):
+class Bounds(ScriptModel):
     at_least: NonNegativeFloat | None = None
     at_most: NonNegativeFloat | None = None
 
@@ -206,7 +206,7 @@ class Bounds(Scripted):
 type BoundsOrMost = Annotated[Bounds, BeforeValidator(_bounds)]
 
 
-class CallsExpected(Scripted):
+class CallsExpected(ScriptModel):
     """How many tool calls are expected, or which ones."""
 
     exactly: _CallsOrCount | None = None
@@ -225,7 +225,7 @@ class CallsExpected(Scripted):
             if isinstance(calls, tuple):
                 yield from calls
 
-    def checks(self, name: str, calls: Sequence[ToolCall]) -> Iterator[Check]:
+    def checks(self, name: str, calls: Sequence[SentToolCall]) -> Iterator[Check]:
         made = _in_a_row(calls)
         yield from self._counts(name, calls)
         if isinstance(self.exactly, tuple):
@@ -245,7 +245,7 @@ class CallsExpected(Scripted):
             made_anyway = [call for call in calls if never.fits(call)]
             yield Check(f"{name} never", str(never), _in_a_row(made_anyway) if made_anyway else "")
 
-    def _counts(self, name: str, calls: Sequence[ToolCall]) -> Iterator[Check]:
+    def _counts(self, name: str, calls: Sequence[SentToolCall]) -> Iterator[Check]:
         made = "; ".join(dict.fromkeys(f"{call.name}: {call.error}" if call.error else str(call) for call in calls))
         if isinstance(self.exactly, int):
             if len(calls) == self.exactly:
@@ -266,11 +266,11 @@ type CallsOrMost = Annotated[CallsExpected, BeforeValidator(_bounds)]
 """A number alone is the most calls."""
 
 
-def _in_a_row(calls: Sequence[ToolCall | ExpectedCall]) -> str:
+def _in_a_row(calls: Sequence[SentToolCall | ExpectedCall]) -> str:
     return ", ".join(map(str, calls)) or "no call"
 
 
-def _matched(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> int:
+def _matched(expected: Sequence[ExpectedCall], calls: Sequence[SentToolCall]) -> int:
     """How many expected calls have a call of their own; those that say most of their call choose first."""
     left = list(calls)
     for each in sorted(expected, key=lambda each: len(each.arguments), reverse=True):
@@ -304,7 +304,7 @@ def _reference(value: object) -> object:
     return value
 
 
-class SimilarExpected(Scripted):
+class SimilarExpected(ScriptModel):
     """How similar the answer is to a reference text, from 0 to 1.
 
     It is RapidFuzz's ratio, the share of characters that both have in the same order; capitals, punctuation and white
@@ -331,7 +331,7 @@ def _function(value: object) -> object:
     return value
 
 
-class ScoreExpected(Scripted):
+class ScoreExpected(ScriptModel):
     """What a Python function says of a run; `devhost.evaluation.scoring` calls it."""
 
     function: Annotated[
@@ -374,7 +374,7 @@ type _Scores = Annotated[
 ]
 
 
-class SourcesExpected(Scripted):
+class SourcesExpected(ScriptModel):
     cited: Texts = ()
     """Each is part of the title or the document of a source that the answer cites."""
     at_least: NonNegativeFloat | None = None
@@ -387,7 +387,7 @@ class SourcesExpected(Scripted):
         yield from Bounds(at_least=self.at_least, at_most=self.at_most).checks(f"{name} cited", len(cited))
 
 
-class JudgeExpected(Scripted):
+class JudgeExpected(ScriptModel):
     rubric: Annotated[str, Field(min_length=1)]
     """What a good answer is, for the model that judges."""
     turns: SomeTurns | None = None
@@ -399,7 +399,7 @@ class JudgeExpected(Scripted):
 type _Values = Mapping[str, ValueOrEqual]
 
 
-class NodeExpected(Scripted):
+class NodeExpected(ScriptModel):
     """What is expected of a node: of its last run in the turn, and of the calls of all its runs."""
 
     status: Annotated[tuple[NodeStatus | FlowStatus, ...], BeforeValidator(listed)] = ()

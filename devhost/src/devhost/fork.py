@@ -17,7 +17,7 @@ from devhost.hosting import ModelOptions, credential_option
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, ModelCallError, ModelRequest
 from devhost.models.scripted.model import ScriptedModel
-from devhost.models.scripted.script import Recorded
+from devhost.models.scripted.script import RecordedRequest
 from devhost.node.outputs.run import Run
 from devhost.options import FILE, PATH, argument, json_option, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
@@ -39,7 +39,7 @@ from devhost.words import counted
 
 
 @dataclass(frozen=True)
-class Round:
+class ForkedRound:
     calls: tuple[Call, ...]
     """The calls of the model. The last one is the turn, unless `is_answered` is false."""
 
@@ -59,17 +59,17 @@ class Round:
         return "answers"
 
 
-def rounds_in(calls: Iterable[Call]) -> list[Round]:
+def rounds_in(calls: Iterable[Call]) -> list[ForkedRound]:
     """Those of one run, or of one node."""
-    made: list[Round] = []
+    made: list[ForkedRound] = []
     for call in parts.model_calls(calls):
         tried = made.pop().calls if made and not made[-1].is_answered else ()
-        made.append(Round((*tried, call)))
+        made.append(ForkedRound((*tried, call)))
     return made
 
 
 @dataclass(frozen=True)
-class Origin:
+class ForkOrigin:
     """What is forked."""
 
     trace: Trace
@@ -85,7 +85,7 @@ class Origin:
         return turn_with(self.run, self.trace.header.strategy).strategy
 
     @cached_property
-    def rounds(self) -> list[Round]:
+    def rounds(self) -> list[ForkedRound]:
         return rounds_in(self.run.calls)
 
     @property
@@ -94,7 +94,7 @@ class Origin:
         return sum(each.is_answered for each in self.rounds)
 
 
-def find_origin(trace: Trace, file: Path, question: int | None, node: str | None = None) -> Origin:
+def find_origin(trace: Trace, file: Path, question: int | None, node: str | None = None) -> ForkOrigin:
     """An agent's run in a turn of the last conversation, which is counted from 1; by default the last one of all."""
     turns = conversation_of(trace, file)
     runs = {
@@ -109,7 +109,7 @@ def find_origin(trace: Trace, file: Path, question: int | None, node: str | None
         there_are = naming(f"{of} in turn {number}" for number, of in runs)
         raise TraceError(f"{file} has no such run of an agent; {there_are}")
     number, of = fitting[-1]
-    return Origin(trace, file, runs[number, of], _which(turns[-1], number, of, len(fitting)), number)
+    return ForkOrigin(trace, file, runs[number, of], _which(turns[-1], number, of, len(fitting)), number)
 
 
 def _which(last: TracedTurn, number: int, node: str, fitting: int) -> str:
@@ -129,7 +129,7 @@ def _which(last: TracedTurn, number: int, node: str, fitting: int) -> str:
 
 @dataclass(frozen=True)
 class Fork:
-    origin: Origin
+    origin: ForkOrigin
     at: int
     """How many of its rounds stay."""
     recorded: Script
@@ -260,7 +260,7 @@ class ForkOptions:
     force: bool = option("--force", "With --report: overwrite a file that is not a page of devhost's.")
     as_json: bool = json_option()
 
-    def origin(self) -> Origin:
+    def origin(self) -> ForkOrigin:
         return find_origin(read_trace(self.trace), self.trace, self.question, self.node)
 
     @property
@@ -270,7 +270,7 @@ class ForkOptions:
             return nearest_strategy_plugin()
         return self.plugin
 
-    def read(self, origin: Origin, limits: HostLimits, tools: tuple[ToolSetup, ...] = ()) -> Fork:
+    def read(self, origin: ForkOrigin, limits: HostLimits, tools: tuple[ToolSetup, ...] = ()) -> Fork:
         """`tools`: those that run."""
         if self.at is not None and self.at > origin.answered:
             said = f"the model answered {counted(origin.answered, 'time')}: --at 0 asks it from the beginning"
@@ -289,7 +289,7 @@ class ForkOptions:
             "query": str(given.pop("query", run.question)),
             "description": f"A fork of {self.trace.name}",
             "files": self.files or recorded.files,
-            "recorded": Recorded(),
+            "recorded": RecordedRequest(),
         }
         script = recorded.model_copy(update=changed)
         name = origin.trace.header.example
@@ -301,7 +301,7 @@ class ForkOptions:
         return Fork(origin, self.at or 0, recorded, case, played, given)
 
     def read_tools(
-        self, origin: Origin, environment: MutableMapping[str, str], *, validated: bool = True
+        self, origin: ForkOrigin, environment: MutableMapping[str, str], *, validated: bool = True
     ) -> tuple[ToolSetup, ...]:
         """Those of --live-tools. Credentials are removed from the environment, which the plugins inherit."""
         if not self.live_tools:
@@ -323,7 +323,7 @@ class ForkOptions:
                 raise ParameterError("--live-tools: the trace names no example, so say which tools: --tools DIR")
             return tuple(read_tool_setups(folders, self.credentials, self.settings, environment, validated=validated))
 
-    def read_script(self, origin: Origin) -> Script | None:
+    def read_script(self, origin: ForkOrigin) -> Script | None:
         with about("script"):
             if self.script is None:
                 return None

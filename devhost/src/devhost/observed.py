@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, GetPydanticSchema
 from pydantic_core import core_schema
 
-from devhost.node.outputs.run import Run, ToolCall
+from devhost.node.outputs.run import Run, SentToolCall
 from devhost.node.texts import ThoughtSpans
 from devhost.trace.flow import FlowNode, NodeEnded
 from devhost.trace.played import PlayedTurn
@@ -26,7 +26,7 @@ class Observed:
     text: str
     """Without thoughts; of a workflow, what it put out."""
     error: str | None = None
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[SentToolCall, ...] = ()
     """The tool calls of agents."""
     stop_reason: str = ""
     """Empty if the strategy reports none."""
@@ -48,7 +48,7 @@ class Observed:
     """Those that ran, in the order in which they first ended."""
 
     @property
-    def failed(self) -> tuple[ToolCall, ...]:
+    def failed(self) -> tuple[SentToolCall, ...]:
         return tuple(call for call in self.calls if call.error)
 
     @property

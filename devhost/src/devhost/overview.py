@@ -9,9 +9,9 @@ from rich.text import Text
 from devhost.errors import HostError, OtherAppError, ParameterError
 from devhost.flow.checks import judged, judged_by_engine
 from devhost.flow.document import FlowFile
-from devhost.flow.judgement import Judge, Judgement
+from devhost.flow.judgement import FlowFinding, Judge
 from devhost.options import DIRECTORY, PLUGIN_PATH, Declared, argument, color_option, command, option
-from devhost.plugin.check import Checked, check_plugin
+from devhost.plugin.check import CheckedPlugin, check_plugin
 from devhost.plugin.credentials import CredentialFields, environment_name
 from devhost.plugin.declaration import (
     Parameter,
@@ -34,7 +34,7 @@ from devhost.words import UNWRAPPED, counted, preview
 HEADINGS: Mapping[Level, str] = {"marketplace": "for the marketplace: ", "notice": "notice: ", "refused": ""}
 
 
-def check_lines(checked: Checked) -> Iterator[Text]:
+def check_lines(checked: CheckedPlugin) -> Iterator[Text]:
     yield line(f"plugin {checked.contents.directory}")
     for problem in checked.problems:
         where = problem.file
@@ -226,7 +226,7 @@ REFUSE = frozenset({"editor", "engine"})
 STYLES = dict.fromkeys(REFUSE, "bold")
 
 
-def _judgements(file: FlowFile, given: Sequence[Path]) -> list[Judgement]:
+def _judgements(file: FlowFile, given: Sequence[Path]) -> list[FlowFinding]:
     found = judged(file, [PluginDeclaration.read(plugin) for plugin in given or _nearest(file)])
     return [*found, *judged_by_engine(file, found)]
 

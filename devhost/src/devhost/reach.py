@@ -17,19 +17,19 @@ from devhost.text import real_path
 
 
 @dataclass(frozen=True)
-class Reach:
+class AllowedFolders:
     folders: tuple[Path, ...] = ()
     """Folders whose files a script may send, besides its own folder."""
     http: bool = False
     """Whether a recorded answer may make devhost fetch an address."""
 
 
-_NOTHING = Reach()
+_NOTHING = AllowedFolders()
 _REACH = ContextVar("reach", default=_NOTHING)
 
 
 @contextmanager
-def reaching(reach: Reach) -> Iterator[None]:
+def reaching(reach: AllowedFolders) -> Iterator[None]:
     """Scripts that are read meanwhile may reach this."""
     token = _REACH.set(reach)
     try:

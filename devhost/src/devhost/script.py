@@ -15,15 +15,15 @@ from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import (
     WRITTEN_HERE,
     BesideTheScript,
-    Recorded,
     RecordedPart,
+    RecordedRequest,
     RunLimits,
-    Scripted,
     ScriptedModelCard,
+    ScriptedTurn,
+    ScriptModel,
     SentFile,
     SomeTurns,
     Texts,
-    Turn,
     Turns,
     Words,
     gist,
@@ -59,7 +59,7 @@ type _ToolAnswers = Annotated[tuple[Annotated[RecordedPart, BeforeValidator(_par
 """A text is short for `{text: TEXT}`."""
 
 
-class TurnScript(Scripted):
+class TurnScript(ScriptModel):
     """What the user says, and what answers: a strategy's model by `turns`, those of a flow's nodes by `models`."""
 
     query: Words = ""
@@ -78,7 +78,7 @@ class TurnScript(Scripted):
     expect: Expected | None = None
     """Without it, the turn has to succeed. What stands beside a strategy's question is for the whole conversation."""
 
-    def turns_of(self, node: FlowNode) -> tuple[Turn, ...]:
+    def turns_of(self, node: FlowNode) -> tuple[ScriptedTurn, ...]:
         """ParameterError if the script has none for the node."""
         for name in (node.id, node.title):
             if name in self.models:
@@ -91,7 +91,7 @@ class TurnScript(Scripted):
 # A file.
 
 
-class Part(Scripted):
+class PartScript(ScriptModel):
     """Turns for some strategies. `model_fields_set` says what the file sets."""
 
     strategy: Annotated[
@@ -105,7 +105,7 @@ class Part(Scripted):
     otherwise: Turns | None = None
 
 
-class ScriptFile(TurnScript, Part):
+class ScriptFile(TurnScript, PartScript):
     """A case of a flow if it names the flow."""
 
     extends: str | None = None
@@ -130,16 +130,16 @@ class ScriptFile(TurnScript, Part):
     model: ScriptedModelCard = ScriptedModelCard()
     api_fails: dict[str, Fault] = Field(default_factory=dict)
     """By tool, what Dify's API does each time it is called."""
-    recorded: Recorded = Recorded()
+    recorded: RecordedRequest = RecordedRequest()
     """Tools that answer from a recording."""
     limits: RunLimits = RunLimits()
     """Limits for all turns together."""
     tool_answers: Mapping[str, _ToolAnswers] = Field(default_factory=dict)
     """Answers of tools that no plugin has, by NAME or PROVIDER/NAME: one for each call, the last for all others."""
-    variants: tuple[Part, ...] = ()
+    variants: tuple[PartScript, ...] = ()
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartScript, ...]:
         """The later ones go before the earlier ones."""
         return (self, *self.variants)
 
@@ -213,7 +213,7 @@ def _refuse_incomplete(file: Path, files: Sequence[ScriptFile], *, asks: bool) -
 
 # A script for one strategy, or for a flow.
 
-SHARED = ScriptFile.model_fields.keys() - Part.model_fields.keys() - {"extends", "variables", "variants"}
+SHARED = ScriptFile.model_fields.keys() - PartScript.model_fields.keys() - {"extends", "variables", "variants"}
 """What holds for every strategy."""
 CONVERSATION = frozenset({"turns", "then", "otherwise"})
 
@@ -314,7 +314,7 @@ def chosen(files: Sequence[ScriptFile], strategy: str | None) -> dict[str, Any]:
     return {**given, "first_strategy": first, "written_for": _written_for(files)}
 
 
-def _given(part: Part, names: frozenset[str] | set[str]) -> dict[str, Any]:
+def _given(part: PartScript, names: frozenset[str] | set[str]) -> dict[str, Any]:
     """Those of its fields that the file sets."""
     return {name: getattr(part, name) for name in part.model_fields_set & names}
 
@@ -370,12 +370,12 @@ class ScriptedModels:
             )
         return self.made[node.id]
 
-    def _standing(self, query: str) -> Turn | None:
+    def _standing(self, query: str) -> ScriptedTurn | None:
         """What a strategy's model says to a question that the script does not have."""
         if self.said.models or self.script.knows(query):
             return None
         listed = "\n".join(f"- {question}" for question in self.script.questions)
-        return Turn(
+        return ScriptedTurn(
             text=f"I am a scripted model: I cannot think, I only say what is written in {self.script.place}. "
             f"There I have answers to:\n\n{listed}\n\nFor any other question, use a real model."
         )

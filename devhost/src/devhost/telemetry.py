@@ -19,7 +19,7 @@ from pydantic import HttpUrl, TypeAdapter
 
 from devhost.errors import HostError, ParameterError
 from devhost.text import worded
-from devhost.trace.lines import Header, Trace
+from devhost.trace.lines import Trace, TraceHeader
 from devhost.trace.runs import Call, TracedRun, run_of, traced_runs, written_calls
 from devhost.trace.timeline import Span, timeline
 
@@ -55,7 +55,7 @@ class _RunSpans:
     lets another greenlet run, and the child of one plugin's start would go on to start the other plugins too.
     """
 
-    header: Header
+    header: TraceHeader
     run: TracedRun
     contents: bool
     id: int = field(default_factory=IDS.generate_trace_id)

@@ -84,7 +84,7 @@ def reflect(run: PlanRun, given: Json) -> Step:
     """The judgement; with advice, the subtask is ready for the next `select`."""
     worker = _worker(run, given)
     answer = _text(given, "answer")
-    judgement = (yield from worker.judge(answer, given.get("results", ()), "reflect.reflection")) or {}
+    judgement = (yield from worker.judge_answer(answer, given.get("results", ()), "reflect.reflection")) or {}
     is_completed = bool(judgement.get("is_completed"))
     advice = str(judgement.get("advice", "")).strip()
     found = {"subtask": worker.name, "answer": answer, "completed": is_completed}

@@ -17,9 +17,9 @@ from devhost.case_options import allow_code_option
 from devhost.errors import ParameterError, SuiteError
 from devhost.evaluation.history import read_history
 from devhost.evaluation.merging import merge
-from devhost.evaluation.planning import Ground, Planned, header_of, plan
+from devhost.evaluation.planning import PlannedEvaluation, SharedSetup, header_of, plan
 from devhost.evaluation.report import json_report, junit_xml, show_evaluation, write_evaluation
-from devhost.evaluation.results import INTERRUPTED, PREVIOUS, Header, ResultsFile, ResultsReader, kept_beside
+from devhost.evaluation.results import INTERRUPTED, PREVIOUS, ResultsFile, ResultsHeader, ResultsReader, kept_beside
 from devhost.evaluation.runs import Budget, CaseTraces, EvaluationModels, Evaluator, evaluate, one_at_a_time
 from devhost.evaluation.scoring import load_scorers
 from devhost.evaluation.shard import Shard
@@ -27,7 +27,7 @@ from devhost.evaluation.suite import EvaluationLimits, Suite
 from devhost.evaluation.table import Evaluation, read_evaluation
 from devhost.evaluation.versus import compared
 from devhost.flow.document import FlowFile
-from devhost.flow.outside import Allowed
+from devhost.flow.outside import OutsideAccess
 from devhost.flow.turn import go_on_in_flow_environment, has_engine
 from devhost.host.host import ToolHost
 from devhost.hosting import (
@@ -97,7 +97,7 @@ class EvalOptions:
     def suite(self) -> Suite:
         return Suite.read(self.file).only(self.cases, self.columns, self.repeats)
 
-    def ground(self, suite: Suite, host: HostOptions, models: EvaluationModels, *, validated: bool) -> Ground:
+    def ground(self, suite: Suite, host: HostOptions, models: EvaluationModels, *, validated: bool) -> SharedSetup:
         flows = list(suite.flows.values())
         has_agents = not flows or any(FlowFile.read(flow.flow).has_agents for flow in flows if flow.flow is not None)
         plugin = None
@@ -119,7 +119,7 @@ class EvalOptions:
         folders += [*suite.tools, *self.tools, *(folder for flow in flows for folder in flow.tools)]
         panel = {} if script is None else script.panel
         tools = read_tool_setups(folders, credentials, self.settings, os.environ, panel, validated=validated)
-        return Ground(
+        return SharedSetup(
             plugin,
             tuple(setup.with_every_tool() if flows else setup for setup in tools),
             servers,
@@ -130,7 +130,7 @@ class EvalOptions:
             assignments=self.assignments,
             strict=host.strict,
             panel=panel,
-            allowed=Allowed(self.http, self.code),
+            allowed=OutsideAccess(self.http, self.code),
         )
 
 
@@ -149,7 +149,7 @@ class ResultsOptions:
 
 
 @dataclass(frozen=True)
-class ReportOptions:
+class EvalReportOptions:
     against: str | None = option(
         "--against OLD", f"Compare with the evaluation in this file of results; {LAST} is the one before this one."
     )
@@ -202,13 +202,13 @@ class EvalCommand(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
 
-@command(EvalOptions, ModelOptions, HostOptions, ResultsOptions, ReportOptions, name="eval", cls=EvalCommand)
+@command(EvalOptions, ModelOptions, HostOptions, ResultsOptions, EvalReportOptions, name="eval", cls=EvalCommand)
 def eval_(
     asked: EvalOptions,
     model: ModelOptions,
     hosting: HostOptions,
     kept: ResultsOptions,
-    report: ReportOptions,
+    report: EvalReportOptions,
 ) -> int:
     """Run the cases of a file, and say which ones pass. Results are kept beside the file.
 
@@ -230,7 +230,7 @@ def eval_(
         other = report.other(file, None)
         left_out = 0
     else:
-        running = Running(asked, suite, model, hosting, console)
+        running = PreparedEvaluation(asked, suite, model, hosting, console)
         last = None
         if file.is_file():
             last = read_evaluation(file)
@@ -255,8 +255,8 @@ class MergeOptions:
     )
 
 
-@command(MergeOptions, ReportOptions, name="merge")
-def merge_(asked: MergeOptions, report: ReportOptions) -> int:
+@command(MergeOptions, EvalReportOptions, name="merge")
+def merge_(asked: MergeOptions, report: EvalReportOptions) -> int:
     """Put the shards of an evaluation together, and report them as if one machine had run all.
 
     For example:
@@ -275,7 +275,7 @@ def merge_(asked: MergeOptions, report: ReportOptions) -> int:
 
 
 @dataclass(frozen=True)
-class Running:
+class PreparedEvaluation:
     """An evaluation that is going to run."""
 
     asked: EvalOptions
@@ -337,7 +337,7 @@ class Running:
 
 @contextmanager
 def _hosted(
-    first: Planned, ground: Ground, options: HostOptions, console: Console, traces: CaseTraces
+    first: PlannedEvaluation, ground: SharedSetup, options: HostOptions, console: Console, traces: CaseTraces
 ) -> Iterator[ToolHost]:
     """For all runs."""
     watchers = Watchers(_WhileStarting(Screen(console)), traces)
@@ -358,7 +358,7 @@ class _WhileStarting(Watcher):
 
 
 def _done(
-    console: Console, file: Path, last: Evaluation | None, header: Header, *, fresh: bool
+    console: Console, file: Path, last: Evaluation | None, header: ResultsHeader, *, fresh: bool
 ) -> ResultsReader | None:
     """What an interrupted evaluation leaves to this one. Any other one is moved, so that it is not overwritten."""
     if last is None or not last.runs:
@@ -382,7 +382,7 @@ def _how_far(evaluation: Evaluation) -> str:
     return f"{len(evaluation.runs)} of {counted(evaluation.header.runs_here, 'run')}"
 
 
-def _open(console: Console, suite: Suite, planned: Sequence[Planned], *, scripted: bool) -> None:
+def _open(console: Console, suite: Suite, planned: Sequence[PlannedEvaluation], *, scripted: bool) -> None:
     parts = [(suite.cases, "case"), (suite.columns, "column"), (planned, "run")]
     console.print(", ".join(counted(len(each), noun) for each, noun in parts))
     if scripted:
@@ -402,7 +402,7 @@ def _report(  # noqa: PLR0913, PLR0917 - what a report consists of
     file: Path,
     threshold: float,
     console: Console,
-    options: ReportOptions,
+    options: EvalReportOptions,
 ) -> int:
     """The exit code of the command. Whether a shard reaches the threshold only all shards can say."""
     if options.threshold is not None:

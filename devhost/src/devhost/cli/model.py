@@ -61,7 +61,7 @@ def _part(file: LocalFile) -> MediaPart:
 
 
 @dataclass
-class Answered:
+class CallAnswer:
     """What came of the call so far."""
 
     text: str = ""
@@ -81,7 +81,7 @@ class ModelView(View):
     def show(self, text: str) -> None:
         self._say(text)
 
-    def close(self, answered: Answered) -> None:
+    def close(self, answered: CallAnswer) -> None:
         self._end_answer()
         self._section("usage", None if answered.usage is None else usage_line(answered.usage))
         self._console.print(Rule(style="dim"))
@@ -93,8 +93,8 @@ class ModelView(View):
         self._end(answered.error, answered.seconds, Text(ended, "green"))
 
 
-def called(model: PluginModel, request: ModelRequest, view: ModelView) -> Answered:
-    answered = Answered()
+def called(model: PluginModel, request: ModelRequest, view: ModelView) -> CallAnswer:
+    answered = CallAnswer()
     began = time.monotonic()
     try:
         for chunk in model.invoke(request):

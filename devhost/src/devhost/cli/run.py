@@ -275,7 +275,7 @@ def play(  # noqa: PLR0913, PLR0917 - one argument per group of options
         print_json({**_reports(case, [turn.report for turn in ended]), **judged})
     _close(view, ended[-1])
     if whole is not None:
-        view.judge(failures)
+        view.show_expectations(failures)
     if len(with_some := [turn for turn in ended if turn.has_expectations]) > 1:
         view.sum_up(turns=len(with_some), failed=sum(bool(turn.failures) for turn in with_some))
     if getattr(ask, "is_interrupted", False):
@@ -292,4 +292,4 @@ def _reports(case: Case, reports: Sequence[JsonObject]) -> JsonObject:
 def _close(view: TurnView, turn: CaseTurn) -> None:
     view.close(turn.played, turn.remark)
     if turn.has_expectations:
-        view.judge(turn.failures)
+        view.show_expectations(turn.failures)

@@ -22,7 +22,7 @@ from devhost.terminal.screen import ViewOptions, open_console
 from devhost.terminal.tables import facts_table, flow_facts
 from devhost.terminal.turn_view import TurnView
 from devhost.trace.lines import PrintedLine, Trace, read_trace
-from devhost.trace.runs import Piece, TracedRun
+from devhost.trace.runs import AnswerPiece, TracedRun
 from devhost.trace.turns import TracedTurn, traced_turns
 
 
@@ -47,7 +47,7 @@ def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> bool:
             view.show(event, turn)
         view.close(turn, " ".join(run.remark for run in turn.traced if run.remark))
         if turn.failures:
-            view.judge(turn.failures)
+            view.show_expectations(turn.failures)
     if not turns and header.command != "flow":
         console.print(facts_table(header.example, header.description, header.strategy, header.model, trace.notices))
     return bool(turns)
@@ -62,13 +62,13 @@ def _files(turn: TracedTurn) -> list[JsonObject]:
 
 def _stream(view: TurnView, traced: TracedRun) -> None:
     text = NodeText()
-    lines: list[Piece | PrintedLine] = [*traced.streamed, *traced.printed]
+    lines: list[AnswerPiece | PrintedLine] = [*traced.streamed, *traced.printed]
     for coming in sorted(lines, key=lambda line: line.at):
         if isinstance(coming, PrintedLine):
             view.screen.printed(coming.plugin, coming.text)
             continue
         with contextlib.suppress(NodeFailedError):  # what the host refused was never shown
-            for message in text.take(read_message(coming.data)):
+            for message in text.read(read_message(coming.data)):
                 view.hear(message.on_the_wire())
     if traced.end is not None and traced.end.outcome.error is None:
         for message in text.finish():
@@ -103,7 +103,7 @@ def replay(options: ReplayOptions, shown: ViewOptions) -> int:
 
 
 @dataclass(frozen=True)
-class ReportOptions:
+class TraceReportOptions:
     trace: Path = argument("TRACE", FILE)
     output: Path | None = option(
         "-o, --output FILE",
@@ -113,8 +113,8 @@ class ReportOptions:
     force: bool = option("--force", "Overwrite a file that is not a page of devhost's.")
 
 
-@command(ReportOptions, name="report")
-def report_page(options: ReportOptions) -> int:
+@command(TraceReportOptions, name="report")
+def report_page(options: TraceReportOptions) -> int:
     """Make a self-contained page of a traced run.
 
     For example:

@@ -27,42 +27,42 @@ CONTEXT = 1
 
 
 @dataclass(frozen=True)
-class Row:
+class AlignedRow:
     kind: Kind
     left: str = ""
     right: str = ""
 
 
-def rows(left: Sequence[str], right: Sequence[str], *, whole: bool = False) -> list[Row]:
+def rows(left: Sequence[str], right: Sequence[str], *, whole: bool = False) -> list[AlignedRow]:
     """Empty without a difference. `whole`: with all equal lines, also then."""
     matcher = SequenceMatcher(None, left, right)
     if whole:
         return [row for code in matcher.get_opcodes() for row in _rows(code, left, right)]
-    found: list[Row] = []
+    found: list[AlignedRow] = []
     groups = matcher.get_grouped_opcodes(CONTEXT)
     for group in groups if list(left) != list(right) else ():
         if found:
-            found.append(Row("gap"))
+            found.append(AlignedRow("gap"))
         found += [row for code in group for row in _rows(code, left, right)]
     return found
 
 
-def _rows(code: tuple[str, int, int, int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
+def _rows(code: tuple[str, int, int, int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[AlignedRow]:
     tag, left_from, left_to, right_from, right_to = code
     for mine, its in zip_longest(left[left_from:left_to], right[right_from:right_to]):
         if its is None:
-            yield Row("left", mine)
+            yield AlignedRow("left", mine)
         elif mine is None:
-            yield Row("right", right=its)
+            yield AlignedRow("right", right=its)
         else:
-            yield Row("same" if tag == "equal" else "changed", mine, its)
+            yield AlignedRow("same" if tag == "equal" else "changed", mine, its)
 
 
 # Two turns and what is different between them.
 
 
 @dataclass(frozen=True)
-class Fact:
+class ComparedFact:
     name: str
     left: str
     right: str
@@ -82,21 +82,21 @@ class Fact:
 @dataclass(frozen=True)
 class PromptRows:
     round: int
-    rows: list[Row]
+    rows: list[AlignedRow]
     asker: str = ""
     """The node, or the strategy."""
 
 
 @dataclass(frozen=True)
-class Part:
+class ComparedPart:
     """One thing that is compared between two turns."""
 
     name: str
-    rows: Sequence[Row] = ()
+    rows: Sequence[AlignedRow] = ()
     """All lines of texts, side by side."""
-    facts: Sequence[Fact] = ()
+    facts: Sequence[ComparedFact] = ()
     """Or values with names."""
-    texts: Sequence[tuple[str, Sequence[Row]]] = ()
+    texts: Sequence[tuple[str, Sequence[AlignedRow]]] = ()
     """The names and the lines of long texts that differ among these values."""
     is_there: bool = True
     """On one side at least."""
@@ -117,28 +117,28 @@ class Comparison:
     right: Side
 
     @property
-    def facts(self) -> list[Fact]:
+    def facts(self) -> list[ComparedFact]:
         right = self.right.facts
-        return [Fact(name, value, right[name]) for name, value in self.left.facts.items()]
+        return [ComparedFact(name, value, right[name]) for name, value in self.left.facts.items()]
 
     @property
-    def calls(self) -> list[Row]:
+    def calls(self) -> list[AlignedRow]:
         return rows(self.left.calls, self.right.calls, whole=True)
 
     @property
-    def answer(self) -> list[Row]:
+    def answer(self) -> list[AlignedRow]:
         return rows(self.left.answer, self.right.answer)
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ComparedPart]:
         """All that is compared: first what the user got."""
         found = [
-            Part.of_lines("answer", self.left.answer, self.right.answer),
-            Part.of_lines("forms", self.left.forms, self.right.forms),
-            Part.of_lines("path of nodes", self.left.path, self.right.path),
+            ComparedPart.of_lines("answer", self.left.answer, self.right.answer),
+            ComparedPart.of_lines("forms", self.left.forms, self.right.forms),
+            ComparedPart.of_lines("path of nodes", self.left.path, self.right.path),
             _of_values("variables", self.left.variables, self.right.variables),
-            Part.of_lines("tool calls", self.left.calls, self.right.calls),
-            Part("outcome and cost", facts=self.facts),
+            ComparedPart.of_lines("tool calls", self.left.calls, self.right.calls),
+            ComparedPart("outcome and cost", facts=self.facts),
             _of_values("question and inputs", self.left.settings, self.right.settings),
         ]
         return [part for part in found if part.is_there]
@@ -189,18 +189,18 @@ class Comparison:
         }
 
 
-def _of_values(name: str, left: Mapping[str, object], right: Mapping[str, object]) -> Part:
+def _of_values(name: str, left: Mapping[str, object], right: Mapping[str, object]) -> ComparedPart:
     facts = []
     texts = []
     for each in dict.fromkeys([*left, *right]):
         mine = left.get(each, "")
         its = right.get(each, "")
-        fact = Fact(each, summary(mine), summary(its))
+        fact = ComparedFact(each, summary(mine), summary(its))
         facts.append(replace(fact, is_packed=fact.left == fact.right and mine != its))
         longest = max(len(str(mine)), len(str(its)))
         if mine != its and longest > LONGEST and is_prose(mine) and is_prose(its):
             texts.append((each, rows(str(mine).splitlines(), str(its).splitlines())))
-    return Part(name, facts=facts, texts=texts, is_there=bool(facts))
+    return ComparedPart(name, facts=facts, texts=texts, is_there=bool(facts))
 
 
 # Two runs: their turns, pair by pair, and whether they are of the same thing.

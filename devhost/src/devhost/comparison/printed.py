@@ -7,7 +7,15 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from devhost.comparison.comparison import Comparison, Fact, ForkReport, Part, Row, RunComparison, rows
+from devhost.comparison.comparison import (
+    AlignedRow,
+    ComparedFact,
+    ComparedPart,
+    Comparison,
+    ForkReport,
+    RunComparison,
+    rows,
+)
 from devhost.terminal.tables import printable
 
 LEFT = "red"
@@ -62,7 +70,7 @@ def _differing(turn: Comparison) -> Iterator[tuple[str, RenderableType]]:
     yield from _prompts(turn)
 
 
-def _without_far_lines(part: Part) -> list[Row]:
+def _without_far_lines(part: ComparedPart) -> list[AlignedRow]:
     """Equal lines stay only around a difference."""
     left = [row.left for row in part.rows if row.kind != "right"]
     right = [row.right for row in part.rows if row.kind != "left"]
@@ -87,7 +95,7 @@ def _prompts(comparison: Comparison) -> Iterator[tuple[str, RenderableType]]:
         yield f"{whose}prompt of round {prompt.round}, what differs", _rows_table(prompt.rows, comparison.names)
 
 
-def _facts_table(facts: Iterable[Fact], names: tuple[str, str]) -> Table:
+def _facts_table(facts: Iterable[ComparedFact], names: tuple[str, str]) -> Table:
     table = Table("", "", box=None, pad_edge=False, header_style="bold")
     for name in names:
         table.add_column(Text(printable(name)), overflow="fold")
@@ -100,7 +108,7 @@ def _facts_table(facts: Iterable[Fact], names: tuple[str, str]) -> Table:
     return table
 
 
-def _rows_table(lines: Sequence[Row], names: tuple[str, str]) -> Table:
+def _rows_table(lines: Sequence[AlignedRow], names: tuple[str, str]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
     for name in names:
         table.add_column("", width=1)

@@ -7,11 +7,11 @@ from functools import cached_property
 
 from devhost.fork import rounds_in
 from devhost.node.outputs.run import plugin_error
-from devhost.page.calls import Said, offered_tools, prompt_of
+from devhost.page.calls import PromptPart, offered_tools, prompt_of
 from devhost.recording.turns import model_calls, model_in, settings, tool_calls
 from devhost.tools.recorded import NOT_RECORDED
 from devhost.trace.flow import FIELD
-from devhost.trace.played import Row
+from devhost.trace.played import NodeRow
 from devhost.trace.runs import Call
 from devhost.trace.turns import TracedTurn
 from devhost.words import counted, preview, price_text
@@ -103,7 +103,7 @@ class Side:
         Those of the first round begin with the names of the tools.
         """
         found: dict[tuple[str, int], list[str]] = {}
-        known: dict[str, set[Said]] = {}
+        known: dict[str, set[PromptPart]] = {}
         for name, calls in self._askers:
             before = known.setdefault(name, set())
             for each in rounds_in(calls):
@@ -177,7 +177,7 @@ def _set(parameters: Mapping[str, object]) -> dict[str, object]:
     return values
 
 
-def _form(row: Row) -> Iterator[str]:
+def _form(row: NodeRow) -> Iterator[str]:
     form = row.form
     if form is None:
         return
@@ -195,7 +195,7 @@ def _form(row: Row) -> Iterator[str]:
         yield f"  button: {row.pressed}"
 
 
-def _ended(row: Row) -> str:
+def _ended(row: NodeRow) -> str:
     if row.ended is None:
         return ": not ended"
     if row.status == "succeeded":
@@ -205,7 +205,7 @@ def _ended(row: Row) -> str:
     return ": failed"
 
 
-def _lines(prompt: Iterable[Said], known: set[Said]) -> Iterator[str]:
+def _lines(prompt: Iterable[PromptPart], known: set[PromptPart]) -> Iterator[str]:
     for said in prompt:
         if said not in known:
             yield f"{said.role}:"

@@ -11,7 +11,7 @@ from devhost.console.forms import RunForm, fields_of, submitted
 from devhost.console.found import find
 from devhost.console.setup import QUESTION, TYPED, Setup, Values, number_in
 from devhost.console.web import Console
-from devhost.fork import Origin, find_origin
+from devhost.fork import ForkOrigin, find_origin
 from devhost.host.host import find_strategy
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.recording.case import conversation_of
@@ -30,7 +30,7 @@ ANSWERS: Mapping[str, Sequence[str]] = {"script": ("script",), "real": ("model",
 class ForkForm(RunForm):
     labels = LABELS
     name: str
-    origin: Origin
+    origin: ForkOrigin
     """The run of the turn."""
     questions: Sequence[str]
     """The questions of all turns of the conversation."""

@@ -11,7 +11,7 @@ from devhost.alone import KeptState
 from devhost.chat import NO, YES
 from devhost.console.children import Child
 from devhost.console.folder import OUTPUT, TRACE, RunFolder, last_printed
-from devhost.console.readers import Seen
+from devhost.console.readers import ReadTrace
 from devhost.console.setup import Setup, typed
 from devhost.errors import ConsoleError, HostError
 from devhost.models.scripted.script import gist
@@ -87,7 +87,7 @@ type Word = Literal["running", "question", "approval", "form", "elsewhere", "ove
 
 
 @dataclass(frozen=True)
-class State:
+class ConversationState:
     word: Word
     calls: tuple[object, ...] = ()
     """Those that wait for approval, as the run put them out."""
@@ -101,7 +101,7 @@ def state_of(
     *,
     is_written: bool = False,
     converses: bool = True,
-) -> State:
+) -> ConversationState:
     """`ended`: of each turn that has an end, in order, the runs of strategies; `is_written`: by any process.
 
     `asked`: how many questions the child got, each of which is a turn; None without a child that goes on. `form`: that
@@ -109,18 +109,18 @@ def state_of(
     """
     if asked is None:
         if is_written:
-            return State("elsewhere", form=form)
-        return State("over")
+            return ConversationState("elsewhere", form=form)
+        return ConversationState("over")
     if form is not None:
-        return State("form", form=form)
+        return ConversationState("form", form=form)
     if not converses or asked > len(ended):
-        return State("running")
+        return ConversationState("running")
     kept = KeptState()
     for run in chain(*ended):
         kept = kept.after(run)
     if kept.waiting:
-        return State("approval", kept.waiting)
-    return State("question")
+        return ConversationState("approval", kept.waiting)
+    return ConversationState("question")
 
 
 # What the page of a run says about going on with it.
@@ -130,8 +130,8 @@ ENDED = 128 + signal.SIGTERM
 
 
 @dataclass(frozen=True)
-class Waiting:
-    state: State
+class WaitingConversation:
+    state: ConversationState
     told: int
     awaited: tuple[str, float] | None
     """What is under way, with a name if it has one, and since when in seconds since 1970."""
@@ -142,7 +142,7 @@ class Waiting:
     """For a terminal; empty for a run that no form started."""
 
 
-def form_of(child: Child | None, seen: Seen) -> FormAsked | None:
+def form_of(child: Child | None, seen: ReadTrace) -> FormAsked | None:
     """The flow's that waits; it takes a moment until the flow goes on after an answer."""
     is_answered = child is not None and seen.form is not None and seen.form.form == child.answered
     if is_answered:
@@ -150,7 +150,7 @@ def form_of(child: Child | None, seen: Seen) -> FormAsked | None:
     return seen.form
 
 
-def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: Seen) -> Waiting:
+def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: ReadTrace) -> WaitingConversation:
     setup = folder.setup(name)
     turns = seen.turns
     state = state_of(
@@ -167,7 +167,7 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: Seen) ->
     printed = ""
     if is_shown:
         printed = last_printed(folder.beside(name, OUTPUT))
-    return Waiting(
+    return WaitingConversation(
         state,
         told=0 if child is None else child.told,
         awaited=("", child.began) if child is not None and starts else seen.awaited,
@@ -177,7 +177,7 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: Seen) ->
     )
 
 
-def suggestion(setup: Setup | None, questions: Sequence[str], state: State) -> str:
+def suggestion(setup: Setup | None, questions: Sequence[str], state: ConversationState) -> str:
     """What the script's user says next, if the conversation so far is the script's; empty if there is nothing."""
     if setup is None or state.word not in {"question", "approval"}:
         return ""

@@ -12,7 +12,7 @@ from devhost.errors import TraceError
 from devhost.flow.document import FlowFile
 from devhost.flow.forms import HUMAN_INPUT
 from devhost.protocol.wire import JsonObject
-from devhost.recording.case import Case, recorded_case, write_case
+from devhost.recording.case import RecordedCase, recorded_case, write_case
 from devhost.recording.turns import KeptFiles
 from devhost.trace.lines import Trace
 from devhost.trace.turns import last_conversation
@@ -108,7 +108,7 @@ def with_recording(form: FlowAgain, trace: Trace, file: Path) -> FlowAgain:
         return form
     try:
         case = recorded_case(trace, file, KeptFiles(file, form.recorded))
-        write_case(Case(_without(case.script, asks=form.asks), case.lacks), form.recorded)
+        write_case(RecordedCase(_without(case.script, asks=form.asks), case.lacks), form.recorded)
     except WRONG as error:
         return form.refused(error)
     return form

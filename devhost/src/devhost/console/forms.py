@@ -26,7 +26,7 @@ KINDS: Mapping[object, str] = {"number": "number", "checkbox": "boolean", "selec
 
 
 @dataclass(frozen=True)
-class Field:
+class InputField:
     declared: Parameter
     base: str
     """What the scenario sets, as a person would type it: JSON for anything but a text; empty for nothing."""
@@ -68,14 +68,14 @@ class Field:
         return "json"
 
 
-def fields_of(strategy: Strategy, set_by_scenario: Mapping[str, object], values: Values) -> tuple[Field, ...]:
+def fields_of(strategy: Strategy, set_by_scenario: Mapping[str, object], values: Values) -> tuple[InputField, ...]:
     asked = (parameter for parameter in strategy.parameters if parameter.name != QUESTION)
-    return tuple(Field.of(parameter, set_by_scenario.get(parameter.name), values) for parameter in asked)
+    return tuple(InputField.of(parameter, set_by_scenario.get(parameter.name), values) for parameter in asked)
 
 
-def inputs_of(file: FlowFile, set_by_script: Mapping[str, object], values: Values) -> tuple[Field, ...]:
+def inputs_of(file: FlowFile, set_by_script: Mapping[str, object], values: Values) -> tuple[InputField, ...]:
     return tuple(
-        Field.of(_as_parameter(name, field), set_by_script.get(name, field.get("default")), values)
+        InputField.of(_as_parameter(name, field), set_by_script.get(name, field.get("default")), values)
         for name, field in start_fields(file).items()
     )
 
@@ -146,7 +146,7 @@ class Mistake:
 class RunForm(ABC):
     labels: ClassVar[Labels]
     values: Values
-    fields: tuple[Field, ...] = ()
+    fields: tuple[InputField, ...] = ()
     question: str | None = None
     """None of a workflow, which takes none."""
     mistake: Mistake | None = None

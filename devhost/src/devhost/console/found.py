@@ -37,7 +37,7 @@ NOT_SEARCHED = frozenset({"dist", "node_modules", "site-packages", "tests"})  # 
 
 
 @dataclass(frozen=True)
-class Things:
+class FoundFiles:
     """All paths, those below the current folder first, and as a person would type them."""
 
     files: Mapping[Kind, list[Path]]
@@ -60,7 +60,7 @@ class Things:
         return sorted(kept, key=lambda path: (path.is_absolute(), path))
 
 
-def find(plugin: Path | None, runs: Path) -> Things:
+def find(plugin: Path | None, runs: Path) -> FoundFiles:
     """In the current folder and among the plugin's examples, and the suites in the folder of runs.
 
     `plugin`: None for the nearest strategy plugin.
@@ -78,7 +78,7 @@ def find(plugin: Path | None, runs: Path) -> Things:
         if kind is not None:
             found.setdefault(kind, []).append(file.parent if file.name == MANIFEST else file)
     plugins = dict.fromkeys((*map(shortened, usual), *found.get("strategy plugin", ())))
-    return Things(found, list(plugins), examples)
+    return FoundFiles(found, list(plugins), examples)
 
 
 def _below(folder: Path, besides: Path | None = None) -> Iterator[Path]:

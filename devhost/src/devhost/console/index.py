@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from devhost.console.folder import TRACE, RunFolder, changed_in
-from devhost.console.listing import Listed, read_run
+from devhost.console.listing import ListedRun, read_run
 from devhost.errors import UnknownRunError
 from devhost.text import read_file, write_file
 from devhost.trace.lines import is_written
@@ -29,19 +29,19 @@ MOST_BYTES = 1024 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Known:
+class IndexedRun:
     """What the files of a run said when they had this stamp."""
 
     name: str
     stamp: str
-    listed: Listed
+    listed: ListedRun
     is_released: bool
     """No process wrote the trace. A writer empties the trace first, so that this holds as long as the stamp does."""
 
 
 @dataclass(frozen=True)
-class Listing:
-    runs: Sequence[Listed]
+class RunList:
+    runs: Sequence[ListedRun]
     """The newest first. Those whose files are not traces, too: those have a problem."""
     unread: int = 0
     """How many files a thread still reads: it begins with the newest."""
@@ -51,11 +51,11 @@ class Listing:
 class Index:
     folder: RunFolder
     at_once: int = AT_ONCE
-    _known: Mapping[str, Known] | None = None
+    _known: Mapping[str, IndexedRun] | None = None
     _changing: threading.Lock = field(default_factory=threading.Lock)
     _reader: threading.Thread | None = None
 
-    def runs(self, is_running: Callable[[str], bool]) -> Listing:
+    def runs(self, is_running: Callable[[str], bool]) -> RunList:
         """`is_running`: whether the run of this name has a process of this console, which will write its trace."""
         with self._changing:
             stamps = self.folder.stamps()
@@ -71,15 +71,15 @@ class Index:
                 self._reader = threading.Thread(target=self._read_later, args=(later,), daemon=True)
                 self._reader.start()
             listed = [_with_state(each, is_running) for each in all_known.values()]
-        return Listing(sorted(listed, key=_age, reverse=True), len(later))
+        return RunList(sorted(listed, key=_age, reverse=True), len(later))
 
-    def _learn(self, known: Mapping[str, Known], found: Sequence[Known]) -> Mapping[str, Known]:
+    def _learn(self, known: Mapping[str, IndexedRun], found: Sequence[IndexedRun]) -> Mapping[str, IndexedRun]:
         """All that is known then. A trace that a process writes is not kept in the file: it changes all the time."""
         self._known = {**known, **{each.name: each for each in found}}
         keep(self.folder, [each for each in found if each.is_released])
         return self._known
 
-    def _ended(self, written: Iterable[Known]) -> Iterator[Known]:
+    def _ended(self, written: Iterable[IndexedRun]) -> Iterator[IndexedRun]:
         """Those whose traces a process has written, and does not any more."""
         for each in written:
             if not _has_writer(self.folder, each.name):
@@ -94,22 +94,22 @@ class Index:
                 self._learn(self._known or {}, found)
 
 
-def _age(run: Listed) -> tuple[float, str]:
+def _age(run: ListedRun) -> tuple[float, str]:
     return run.began, run.name
 
 
-def _with_state(known: Known, is_running: Callable[[str], bool]) -> Listed:
+def _with_state(known: IndexedRun, is_running: Callable[[str], bool]) -> ListedRun:
     if known.is_released and not is_running(known.name):
         return known.listed
     return replace(known.listed, goes_on=True)
 
 
-def read(folder: RunFolder, stamps: Mapping[str, str]) -> Iterator[Known]:
+def read(folder: RunFolder, stamps: Mapping[str, str]) -> Iterator[IndexedRun]:
     """Those that still exist. The stamps are older than what is read, and so is the look for a writer."""
     for name, stamp in stamps.items():
         is_released = not _has_writer(folder, name)
         try:
-            yield Known(name, stamp, read_run(folder, name), is_released)
+            yield IndexedRun(name, stamp, read_run(folder, name), is_released)
         except (UnknownRunError, OSError):  # it was deleted meanwhile
             continue
 
@@ -123,8 +123,8 @@ def _has_writer(folder: RunFolder, name: str) -> bool:
 # A line holds for files with its stamp, and for the code that wrote it, so that it says nothing that the traces do not
 # say. The file can be deleted at any time.
 
-_KNOWN = TypeAdapter(Known)
-_ALL = TypeAdapter(list[Known])
+_KNOWN = TypeAdapter(IndexedRun)
+_ALL = TypeAdapter(list[IndexedRun])
 
 
 @cache
@@ -134,7 +134,7 @@ def _code() -> bytes:
     return sha256(code).hexdigest()[:16].encode()
 
 
-def read_kept(folder: RunFolder) -> Mapping[str, Known]:
+def read_kept(folder: RunFolder) -> Mapping[str, IndexedRun]:
     """By name. A line that was cut off, or that another devhost wrote, is left out."""
     file = folder.path / FILE
     try:
@@ -149,7 +149,7 @@ def read_kept(folder: RunFolder) -> Mapping[str, Known]:
     return found
 
 
-def _known_in(lines: Sequence[bytes]) -> Sequence[Known]:
+def _known_in(lines: Sequence[bytes]) -> Sequence[IndexedRun]:
     """All at once takes a third of the time; one by one, a line that cannot be read is left out alone."""
     try:
         return _ALL.validate_json(b"[" + b",".join(lines) + b"]")
@@ -161,7 +161,7 @@ def _known_in(lines: Sequence[bytes]) -> Sequence[Known]:
         return found
 
 
-def keep(folder: RunFolder, found: Sequence[Known]) -> None:
+def keep(folder: RunFolder, found: Sequence[IndexedRun]) -> None:
     """Adds lines for those. A folder that cannot be written to is read again by the next console."""
     if not found:
         return
@@ -172,7 +172,7 @@ def keep(folder: RunFolder, found: Sequence[Known]) -> None:
             opened.write(_lines(found))
 
 
-def _lines(found: Iterable[Known]) -> bytes:
+def _lines(found: Iterable[IndexedRun]) -> bytes:
     return b"".join(
         b"%s %s\n" % (_code(), json.dumps(_KNOWN.dump_python(each, mode="json")).encode()) for each in found
     )

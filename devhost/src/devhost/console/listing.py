@@ -10,7 +10,7 @@ from typing import Literal
 from devhost.console.folder import RunFolder
 from devhost.console.setup import SETUP, Setup
 from devhost.errors import TraceError
-from devhost.node.outputs.run import Ending
+from devhost.node.outputs.run import RunEnd
 from devhost.observed import rounds_of
 from devhost.trace.lines import Trace, read_trace
 from devhost.trace.played import WAITS
@@ -20,7 +20,7 @@ from devhost.trace.turns import traced_turns
 
 type State = Literal["answered", "waiting", "failed", "running", "stopped"]
 STATES: tuple[State, ...] = ("answered", "waiting", "failed", "running", "stopped")
-NOT_ENDED = Ending("", "limited")
+NOT_ENDED = RunEnd("", "limited")
 
 
 def title_of(questions: Sequence[str], otherwise: str) -> str:
@@ -29,7 +29,7 @@ def title_of(questions: Sequence[str], otherwise: str) -> str:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedRun:
     """What the files of a run say. Seconds, tokens and rounds are the sums of its turns."""
 
     name: str
@@ -45,7 +45,7 @@ class Listed:
     answer: str = ""
     """The answer of the last turn."""
     error: str = ""
-    ending: Ending = NOT_ENDED
+    ending: RunEnd = NOT_ENDED
     """How the last turn ended, or that a turn is not as expected, or that its form waits."""
     is_unfinished: bool = True
     """The last turn has no end, or none has begun."""
@@ -109,14 +109,14 @@ NEEDED = re.compile(
 )
 
 
-def read_run(folder: RunFolder, name: str) -> Listed:
+def read_run(folder: RunFolder, name: str) -> ListedRun:
     trace = folder.trace(name)
     setup = folder.setup(name) or Setup()
     if trace.exists():
         file = trace
     else:
         file = folder.beside(name, SETUP)
-    run = Listed(
+    run = ListedRun(
         name,
         file.stat().st_mtime,
         setup.of,
@@ -132,7 +132,7 @@ def read_run(folder: RunFolder, name: str) -> Listed:
         return replace(run, problem=str(error).removeprefix(str(trace)).lstrip(", :"))
 
 
-def _with_trace(run: Listed, trace: Trace) -> Listed:
+def _with_trace(run: ListedRun, trace: Trace) -> ListedRun:
     header = trace.header
     turns = traced_turns(trace)
     run = replace(

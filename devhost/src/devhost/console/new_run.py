@@ -8,7 +8,7 @@ from pathlib import Path
 from starlette.responses import Response
 
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, inputs_of, submitted
-from devhost.console.found import Things, asks, find, shortened
+from devhost.console.found import FoundFiles, asks, find, shortened
 from devhost.console.setup import (
     EXAMPLE,
     FLOW,
@@ -115,7 +115,7 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
     return _with_fields(form, plugin)
 
 
-def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[tuple[str, Options]]:
+def _choices(things: FoundFiles, declaration: PluginDeclaration | None) -> Iterator[tuple[str, Options]]:
     yield from _by_folder("Scenarios", filter(asks, things.of("script", own=True)), SCRIPT)
     yield from _by_folder("Flows, each with a script", things.of("flow script", own=True))
     yield from _by_folder("Flows without a script", things.of("flow", own=True))

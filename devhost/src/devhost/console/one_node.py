@@ -7,7 +7,7 @@ from pathlib import Path
 
 from starlette.responses import Response
 
-from devhost.console.forms import Field, Labels, RunForm, submitted
+from devhost.console.forms import InputField, Labels, RunForm, submitted
 from devhost.console.found import shortened
 from devhost.console.setup import FLOW, TYPED, Setup, Values, number_in
 from devhost.console.web import Console
@@ -48,7 +48,7 @@ def _typed(known: NodeInput, value: object) -> object:
     return value
 
 
-def _field(known: NodeInput, before: Mapping[str, object], values: Values) -> Field:
+def _field(known: NodeInput, before: Mapping[str, object], values: Values) -> InputField:
     kinds = {"text": "string", "json": "object", "files": "files"}
     hint = HINTS[known.kind]
     if known.kind == "text" and not known.is_required:
@@ -60,7 +60,7 @@ def _field(known: NodeInput, before: Mapping[str, object], values: Values) -> Fi
         required=known.is_required,
         help=I18n(en_US=hint),
     )
-    return Field.of(declared, _typed(known, before.get(known.key)), values)
+    return InputField.of(declared, _typed(known, before.get(known.key)), values)
 
 
 HINTS: Mapping[str, str] = {"text": "", "json": "JSON, or a text.", "files": "A path after @, such as @picture.png."}

@@ -21,7 +21,7 @@ KEPT = 8
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReadTrace:
     trace: Trace | None
     """None before its first line."""
     turns: Sequence[ShownTurn] = ()
@@ -79,14 +79,14 @@ def _texts(shown: ShownRun, span: Span) -> Iterator[str]:
             yield from (pretty(value) for _, value in results_of(call))
 
 
-def read_seen(file: Path, changed: Change, *, is_written: bool) -> Seen:
+def read_seen(file: Path, changed: Change, *, is_written: bool) -> ReadTrace:
     """TraceError for a file that is not a trace. `changed`: by which the answer can be kept."""
     if changed[1] <= 0:
-        return Seen(None)
+        return ReadTrace(None)
     try:
         trace = read_trace(file)
     except TraceError as error:  # of a file with a line that no trace has, what the list of runs reads
         trace = read_trace(file, NEEDED)
         sentence = f"{error}. So only questions and answers are shown, without the calls."
         trace = replace(trace, lines=(SentenceLine(at=0, event="notice", sentence=sentence), *trace.lines))
-    return Seen(trace, shown_turns(trace, is_written=is_written))
+    return ReadTrace(trace, shown_turns(trace, is_written=is_written))

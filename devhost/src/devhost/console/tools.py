@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from devhost.console.children import answer_of
 from devhost.console.folder import OUTPUT, changed_at, last_printed
-from devhost.console.forms import WRONG, Field, Mistake, in_words_of_the_page
+from devhost.console.forms import WRONG, InputField, Mistake, in_words_of_the_page
 from devhost.console.found import find, label_of, shortened
 from devhost.console.setup import TYPED, Values, lines_in, typed
 from devhost.console.web import NOTHING_NEW, Console, version_of
@@ -146,8 +146,8 @@ class _Called:
         child = self.console.children.of(self.key)
         return version_of(child and child.exit_code, changed_at(self.result), changed_at(self.printed))
 
-    def fields(self, values: Values) -> list[Field]:
-        return [Field.of(each, None, values) for each in self.tool.declared.parameters]
+    def fields(self, values: Values) -> list[InputField]:
+        return [InputField.of(each, None, values) for each in self.tool.declared.parameters]
 
     def texts(self, values: Values) -> dict[str, str]:
         """The text of each parameter that is filled in. A parameter for files has none."""

@@ -14,7 +14,7 @@ from devhost.console.folder import OUTPUT, TRACE, RunFolder, changed_at
 from devhost.console.found import label_of, shortened
 from devhost.console.index import Index
 from devhost.console.listing import read_run
-from devhost.console.readers import KEPT, Seen, read_seen
+from devhost.console.readers import KEPT, ReadTrace, read_seen
 from devhost.console.setup import SETUP, Setup, Values, is_name
 from devhost.errors import ConsoleError
 from devhost.evaluation import report
@@ -25,7 +25,7 @@ from devhost.hosting import ModelOptions
 from devhost.page.page import page_environment
 from devhost.plugin.declaration import ProvidedTool
 from devhost.trace.lines import is_written
-from devhost.trace.played import Row
+from devhost.trace.played import NodeRow
 
 HERE = Path(__file__).parent
 TEMPLATES = HERE / "templates"
@@ -40,7 +40,7 @@ def page_of(trace: str) -> str:
     return ""
 
 
-def node_address(name: str, turn: int, row: Row) -> str:
+def node_address(name: str, turn: int, row: NodeRow) -> str:
     """The address of the page that runs a node alone; empty if it cannot. `name`: that of the run; `turn`: from 1."""
     if row.node.type in NOT_ALONE:
         return ""
@@ -86,7 +86,7 @@ class Console:
     """What the form of each called tool held, by the name of its child process."""
     servers: dict[str, Sequence[ProvidedTool]] = field(default_factory=dict)
     """The tools of each connected MCP server, by its command or address."""
-    read: Callable[..., Seen] = field(default_factory=lambda: lru_cache(KEPT)(read_seen))
+    read: Callable[..., ReadTrace] = field(default_factory=lambda: lru_cache(KEPT)(read_seen))
 
     @cached_property
     def index(self) -> Index:
@@ -96,7 +96,7 @@ class Console:
         """Whether a process writes the trace, or will."""
         return is_written(self.folder.beside(name, TRACE)) or self.children.is_running(name)
 
-    def seen(self, name: str) -> Seen:
+    def seen(self, name: str) -> ReadTrace:
         """The run as far as its trace is written; UnknownRunError, TraceError."""
         file = self.folder.trace(name)
         written = is_written(file)  # asked first: nothing is added after a no

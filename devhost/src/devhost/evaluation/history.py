@@ -8,7 +8,7 @@ from pathlib import Path
 
 from devhost.errors import SuiteError
 from devhost.evaluation.figures import Interval
-from devhost.evaluation.table import Evaluation, Total, read_evaluation
+from devhost.evaluation.table import ColumnTotal, Evaluation, read_evaluation
 from devhost.text import real_path
 
 WIDTH = 480
@@ -25,12 +25,12 @@ MOST_COLUMNS = 6
 
 
 @dataclass(frozen=True)
-class Point:
+class EvaluationPoint:
     """One evaluation."""
 
     label: str
     """When it began, for people."""
-    totals: Mapping[str, Total]
+    totals: Mapping[str, ColumnTotal]
     """By column."""
 
 
@@ -45,7 +45,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Line:
+class ColumnLine:
     column: str
     marks: tuple[Mark, ...]
     points: str
@@ -57,7 +57,7 @@ class Line:
 @dataclass(frozen=True)
 class Chart:
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[ColumnLine, ...]
     ticks: tuple[tuple[float, str], ...]
     """Heights with their words."""
     ends: tuple[str, str]
@@ -76,8 +76,8 @@ class _Value:
 
 
 @dataclass(frozen=True)
-class History:
-    points: tuple[Point, ...]
+class EvaluationHistory:
+    points: tuple[EvaluationPoint, ...]
     """The oldest first."""
     left_out: tuple[str, ...] = ()
     """A sentence for each file of the folder that is not shown."""
@@ -122,11 +122,11 @@ class History:
         return Chart(title, tuple(lines), tuple(ticks), ends)
 
 
-def no_history() -> History:
-    return History(())
+def no_history() -> EvaluationHistory:
+    return EvaluationHistory(())
 
 
-def _value(total: Total | None, name: str) -> _Value | None:
+def _value(total: ColumnTotal | None, name: str) -> _Value | None:
     if total is None:
         return None
     if name == "passed":
@@ -137,7 +137,7 @@ def _value(total: Total | None, name: str) -> _Value | None:
     return _Value(mean.value, mean.interval, f"{mean.value:.4g}")
 
 
-def _line(column: str, row: Sequence[_Value | None], points: Sequence[Point], highest: float) -> Line:
+def _line(column: str, row: Sequence[_Value | None], points: Sequence[EvaluationPoint], highest: float) -> ColumnLine:
     marks = []
     words = []
     step = (WIDTH - LEFT - RIGHT) / max(1, len(points) - 1)
@@ -149,14 +149,14 @@ def _line(column: str, row: Sequence[_Value | None], points: Sequence[Point], hi
             marks.append(Mark(x, _height(each.value, highest), low, _height(interval.high, highest)))
             words.append(f"{point.label}: {each.said}")
     polyline = " ".join(f"{mark.x},{mark.y}" for mark in marks)
-    return Line(column, tuple(marks), polyline, "; ".join(words))
+    return ColumnLine(column, tuple(marks), polyline, "; ".join(words))
 
 
 def _height(value: float, highest: float) -> float:
     return round(HEIGHT - BOTTOM - value / highest * (HEIGHT - TOP - BOTTOM), 1)
 
 
-def read_history(folder: Path, shown: Evaluation, file: Path) -> History:
+def read_history(folder: Path, shown: Evaluation, file: Path) -> EvaluationHistory:
     """The finished evaluations of the folder that are of the same cases' file, and the one that is shown.
 
     `file`: of the one that is shown, which may lie in the folder itself.
@@ -180,8 +180,11 @@ def read_history(folder: Path, shown: Evaluation, file: Path) -> History:
         else:
             found.append((_began(each, evaluation), evaluation))
     found.sort(key=lambda pair: pair[0])
-    points = [Point(f"{began:%Y-%m-%d %H:%M}", {total.column: total for total in each.totals}) for began, each in found]
-    return History(tuple(points), tuple(left_out))
+    points = [
+        EvaluationPoint(f"{began:%Y-%m-%d %H:%M}", {total.column: total for total in each.totals})
+        for began, each in found
+    ]
+    return EvaluationHistory(tuple(points), tuple(left_out))
 
 
 def _began(file: Path, evaluation: Evaluation) -> datetime:

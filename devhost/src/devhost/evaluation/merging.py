@@ -5,7 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 from devhost.errors import SuiteError
-from devhost.evaluation.results import PREVIOUS, Header, kept_beside, written
+from devhost.evaluation.results import PREVIOUS, ResultsHeader, kept_beside, written
 from devhost.evaluation.shard import Shard
 from devhost.evaluation.table import Evaluation, read_evaluation
 from devhost.text import worded
@@ -65,6 +65,6 @@ def _refuse(files: Sequence[Path], parts: Sequence[Evaluation]) -> None:
         raise SuiteError(f"the {counted(len(missing), 'shard')} {', '.join(missing)} of {count} are missing")
 
 
-def _same(header: Header) -> Header:
+def _same(header: ResultsHeader) -> ResultsHeader:
     """What all shards of one evaluation have in common."""
     return header.model_copy(update=dict.fromkeys(OF_A_SHARD, ""))

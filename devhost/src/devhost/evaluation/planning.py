@@ -11,18 +11,17 @@ from itertools import product
 from pathlib import Path
 
 from devhost.alone import AgentAlone
-from devhost.case import Case as PlayedCase
-from devhost.case import refuse_unknown_nodes
+from devhost.case import Case, refuse_unknown_nodes
 from devhost.case_options import refuse_misfit
 from devhost.errors import HostError, SuiteError, naming
-from devhost.evaluation.results import Header, PlannedCase
+from devhost.evaluation.results import PlannedCase, ResultsHeader
 from devhost.evaluation.shard import Shard
-from devhost.evaluation.suite import Case, Column, Suite
+from devhost.evaluation.suite import Column, Suite, SuiteCase
 from devhost.expected import Expected
 from devhost.flow.cases import flow_case
 from devhost.flow.checks import check_flow
 from devhost.flow.document import filled_inputs, with_read_files, wrong_inputs
-from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.outside import NOTHING, OutsideAccess
 from devhost.flow.whole import WholeFlow
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
@@ -36,7 +35,7 @@ from devhost.tools.setup import ToolSetup
 
 
 @dataclass(frozen=True)
-class Ground:
+class SharedSetup:
     """What all runs of an evaluation share."""
 
     plugin: PluginDeclaration | None
@@ -55,13 +54,13 @@ class Ground:
     """Whether a run that breaks a rule of Dify fits no case."""
     panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Parameters of tools that the example's script sets, and that hold for every case."""
-    allowed: Allowed = NOTHING
+    allowed: OutsideAccess = NOTHING
     """What flows and scorers may do outside of the engine."""
     read_script: Callable[[Path, str | None], Script] = field(
         default_factory=lambda: cache(partial(Script.read, asks=False)), repr=False, compare=False
     )
     """Thousands of cases may have one script, which is read once, and which needs no question of its own."""
-    read_flow: Callable[[Path, HostLimits, Allowed], PlayedCase] = field(
+    read_flow: Callable[[Path, HostLimits, OutsideAccess], Case] = field(
         default_factory=lambda: cache(flow_case), repr=False, compare=False
     )
 
@@ -78,14 +77,14 @@ class Ground:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedEvaluation:
     file: Path
     """That of the cases."""
-    case: Case
+    case: SuiteCase
     column: Column
     repeat: int
     """From 1."""
-    played: PlayedCase
+    played: Case
     question: str
     expected: Expected
     strict: bool = False
@@ -104,7 +103,7 @@ class Planned:
 
 
 @contextmanager
-def telling_where(file: Path, case: Case, column: Column) -> Iterator[None]:
+def telling_where(file: Path, case: SuiteCase, column: Column) -> Iterator[None]:
     """SuiteError with the names of case and column for any error of devhost's."""
     try:
         yield
@@ -112,8 +111,8 @@ def telling_where(file: Path, case: Case, column: Column) -> Iterator[None]:
         raise SuiteError(f"{file}: case {case.name!r}, column {column.name!r}: {error}") from error
 
 
-def plan(suite: Suite, ground: Ground) -> tuple[Planned, ...]:
-    planned: list[Planned] = []
+def plan(suite: Suite, ground: SharedSetup) -> tuple[PlannedEvaluation, ...]:
+    planned: list[PlannedEvaluation] = []
     for case, column in product(suite.cases, suite.columns):
         with telling_where(suite.file, case, column):
             asked = _asked
@@ -124,13 +123,15 @@ def plan(suite: Suite, ground: Ground) -> tuple[Planned, ...]:
                 needs = "without a key the judge is scripted: give it turns, or set OPENAI_API_KEY"
                 raise SuiteError(f"expect, judge: {needs}")
         planned += [
-            Planned(suite.file, case, column, repeat, played, question, expected, ground.strict)
+            PlannedEvaluation(suite.file, case, column, repeat, played, question, expected, ground.strict)
             for repeat in range(1, case.repeats + 1)
         ]
     return tuple(planned)
 
 
-def header_of(suite: Suite, ground: Ground, planned: Sequence[Planned], shard: Shard | None = None) -> Header:
+def header_of(
+    suite: Suite, ground: SharedSetup, planned: Sequence[PlannedEvaluation], shard: Shard | None = None
+) -> ResultsHeader:
     """`planned`: the runs of all shards."""
     cases = {each.case.name: PlannedCase(each.case.name, each.question, each.case.rate) for each in planned}
     columns = {column.name: _settings(column, suite, ground) for column in suite.columns}
@@ -143,7 +144,7 @@ def header_of(suite: Suite, ground: Ground, planned: Sequence[Planned], shard: S
     named = ""
     if shard is not None:
         named = str(shard)
-    return Header(
+    return ResultsHeader(
         file=str(suite.file),
         description=suite.description,
         scripted=ground.scripted,
@@ -162,7 +163,7 @@ def _without(folder: str, text: str) -> bytes:
     return text.replace(folder, "").encode(errors="replace")
 
 
-def _settings(column: Column, suite: Suite, ground: Ground) -> JsonObject:
+def _settings(column: Column, suite: Suite, ground: SharedSetup) -> JsonObject:
     """All that makes the column, for a comparison with another evaluation."""
     of_all = {"scripted": ground.scripted, **ground.models}
     own = column.model_dump(include={"strategy", "model", "completion"}, exclude_defaults=True)
@@ -170,11 +171,11 @@ def _settings(column: Column, suite: Suite, ground: Ground) -> JsonObject:
     return {**of_all, **own, "params": params}
 
 
-type _Asked = tuple[PlayedCase, str, Expected]
+type _Asked = tuple[Case, str, Expected]
 """With the question, and what is expected."""
 
 
-def _asked(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
+def _asked(suite: Suite, case: SuiteCase, column: Column, ground: SharedSetup) -> _Asked:
     if case.inputs:
         raise SuiteError("inputs: only flows have them; a strategy has params")
     played = _with_strategy(suite, case, column, ground)
@@ -187,7 +188,7 @@ def _asked(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
     return played, question, expected
 
 
-def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
+def _asked_flow(suite: Suite, case: SuiteCase, column: Column, ground: SharedSetup) -> _Asked:
     """A flow has its parameters in its own file."""
     given: JsonObject = {
         "params": {**suite.params, **case.params, **column.params},
@@ -214,13 +215,13 @@ def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _As
     return flow, flow.script.query, case.expect or Expected()
 
 
-def _flow_of(case: PlayedCase) -> WholeFlow:
+def _flow_of(case: Case) -> WholeFlow:
     if not isinstance(case.played, WholeFlow):
         raise TypeError("the case plays a strategy")
     return case.played
 
 
-def _with_own(flow: PlayedCase, case: Case) -> PlayedCase:
+def _with_own(flow: Case, case: SuiteCase) -> Case:
     """What the user says is the case's, where it says it. What follows was written for the script's own words."""
     given: JsonObject = {"query": case.query, "files": case.files}
     changed = {name: value for name, value in given.items() if value}
@@ -237,7 +238,7 @@ def _with_own(flow: PlayedCase, case: Case) -> PlayedCase:
     return replace(flow, script=flow.script.model_copy(update={**changed, "then": (), "expect": None}))
 
 
-def _with_strategy(suite: Suite, case: Case, column: Column, ground: Ground) -> PlayedCase:
+def _with_strategy(suite: Suite, case: SuiteCase, column: Column, ground: SharedSetup) -> Case:
     if ground.plugin is None:
         raise SuiteError("no strategy plugin is given")
     script = _script(case, column.strategy, column, suite, ground)
@@ -245,7 +246,7 @@ def _with_strategy(suite: Suite, case: Case, column: Column, ground: Ground) -> 
     _, strategy = find_strategy(ground.plugin, column.strategy or usual)
     script = _script(case, strategy.identity.name, column, suite, ground)
     given = {**suite.params, **case.params, **column.params, **typed_settings(strategy, ground.assignments)}
-    played = PlayedCase(
+    played = Case(
         script=script,
         played=AgentAlone.of(ground.plugin, strategy, script, given, case.variables),
         name=suite.example or "",
@@ -259,7 +260,7 @@ def _with_strategy(suite: Suite, case: Case, column: Column, ground: Ground) -> 
     return played
 
 
-def _script(case: Case, strategy: str | None, column: Column, suite: Suite, ground: Ground) -> Script:
+def _script(case: SuiteCase, strategy: str | None, column: Column, suite: Suite, ground: SharedSetup) -> Script:
     """As it is for the strategy. The case's own one, or else the example's."""
     given = [name for name in ("scenario", "script", "turns") if getattr(case, name) is not None]
     if len(given) > 1:
@@ -287,7 +288,7 @@ def _script(case: Case, strategy: str | None, column: Column, suite: Suite, grou
     return script.model_copy(update={"model": script.model.model_copy(update={"name": column.model})})
 
 
-def _refuse(played: PlayedCase, question: str, ground: Ground) -> None:
+def _refuse(played: Case, question: str, ground: SharedSetup) -> None:
     """What would fail at its run, or would make it mean something else."""
     if not question.strip():
         raise SuiteError("there is no question: give the case a query")
@@ -309,7 +310,7 @@ def _refuse(played: PlayedCase, question: str, ground: Ground) -> None:
         raise SuiteError(f"{script.place} has no turns for the question {question!r}; {for_any}")
 
 
-def refuse_unknown_calls(planned: Planned, offered: Iterable[str]) -> None:
+def refuse_unknown_calls(planned: PlannedEvaluation, offered: Iterable[str]) -> None:
     """SuiteError for a tool that there is not; `offered`: the names of tools, beside those of a recording."""
     if planned.played.played.kind == "flow" or planned.expected.calls is None:
         return

@@ -13,9 +13,9 @@ from rich.text import Text
 
 from devhost.errors import SuiteError
 from devhost.evaluation.figures import Interval, Mean, Share
-from devhost.evaluation.history import History, no_history
-from devhost.evaluation.table import Cell, Evaluation, Total
-from devhost.evaluation.versus import Change, ColumnChange, Comparison, figures_beyond_chance
+from devhost.evaluation.history import EvaluationHistory, no_history
+from devhost.evaluation.table import Cell, ColumnTotal, Evaluation
+from devhost.evaluation.versus import CaseChange, ColumnChange, Comparison, figures_beyond_chance
 from devhost.page.page import page_environment
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.tables import clipped, printable
@@ -73,7 +73,7 @@ def _interval(interval: Interval | None) -> list[float] | None:
     return [interval.low, interval.high]
 
 
-def _figures(shown: Total | Cell) -> JsonObject:
+def _figures(shown: ColumnTotal | Cell) -> JsonObject:
     return {
         name: {
             "mean": mean.value,
@@ -86,7 +86,7 @@ def _figures(shown: Total | Cell) -> JsonObject:
 
 
 def _change(column: ColumnChange) -> JsonObject:
-    def changed(change: Change) -> JsonObject:
+    def changed(change: CaseChange) -> JsonObject:
         return {
             "name": change.after.case.name,
             "share_before": change.before.share,
@@ -142,7 +142,7 @@ def mark(cell: Cell | None) -> str:
     return word
 
 
-def passed_of(total: Total, evaluation: Evaluation) -> str:
+def passed_of(total: ColumnTotal, evaluation: Evaluation) -> str:
     """`23 of 26`, and with the interval where chance has a part in it."""
     said = share(total.passed, total.cases)
     if evaluation.header.scripted and not total.is_repeated:
@@ -150,7 +150,7 @@ def passed_of(total: Total, evaluation: Evaluation) -> str:
     return f"{said} ({percents(total.passing)})"
 
 
-def costs(total: Total) -> str:
+def costs(total: ColumnTotal) -> str:
     """Tokens, seconds, and the scores of a run; and the price of all."""
     said = f"{_mean(total, 'tokens', ',.0f')} tokens and {_mean(total, 'seconds', '.2f')} s a run"
     if total.price:
@@ -159,7 +159,7 @@ def costs(total: Total) -> str:
     return " · ".join((said, *(f"{name} {_mean(total, name, '.3g')}" for name in names)))
 
 
-def _mean(total: Total, name: str, form: str) -> str:
+def _mean(total: ColumnTotal, name: str, form: str) -> str:
     mean = total.figures[name]
     said = format(mean.value, form)
     if total.is_repeated and mean.error is not None:
@@ -195,7 +195,7 @@ def write_evaluation(
     evaluation: Evaluation,
     threshold: float,
     comparison: Comparison | None = None,
-    history: History | None = None,
+    history: EvaluationHistory | None = None,
 ) -> None:
     """The page, written in pieces: it may have thousands of answers."""
     functions = (costs, mark, share, passed_of, compared_words, all_together, mean_text)
@@ -239,7 +239,7 @@ LONGEST = 300
 
 
 def show_evaluation(
-    evaluation: Evaluation, comparison: Comparison | None, console: Console, history: History | None = None
+    evaluation: Evaluation, comparison: Comparison | None, console: Console, history: EvaluationHistory | None = None
 ) -> None:
     failed = [part for cell in evaluation.cells.values() for part in _failed(cell)]
     totals = Table(box=None, pad_edge=False, show_header=False)
@@ -316,7 +316,7 @@ def _compared(column: ColumnChange) -> Iterator[RenderableType]:
     yield _indented(f"before: {costs(column.before)}\nafter:  {costs(column.after)}", "dim")
 
 
-def _history_table(history: History) -> Table:
+def _history_table(history: EvaluationHistory) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("evaluation")
     for column in history.columns:

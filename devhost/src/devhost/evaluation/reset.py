@@ -7,11 +7,11 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from devhost.errors import SuiteError
-from devhost.models.scripted.script import Scripted, Words, listed, one_sentence
+from devhost.models.scripted.script import ScriptModel, Words, listed, one_sentence
 from devhost.process.command import why_it_failed
 
 
-class CopiedFile(Scripted):
+class CopiedFile(ScriptModel):
     """Both from the folder of the cases."""
 
     source: Path = Field(alias="copy")

@@ -14,7 +14,7 @@ from devhost.evaluation.shard import Shard
 from devhost.expected import Check
 from devhost.observed import Observed
 from devhost.text import Secrets, open_file, worded, write_file
-from devhost.trace.lines import Line
+from devhost.trace.lines import FrozenLine
 
 PREVIOUS = ".previous"
 """Before the suffix of the file in which the finished evaluation before is kept, for `--against last`."""
@@ -30,7 +30,7 @@ class PlannedCase:
     """The share of the repeats that must fit."""
 
 
-class Header(Line):
+class ResultsHeader(FrozenLine):
     devhost_evaluation: Literal[2] = 2
     file: str
     description: str
@@ -60,7 +60,7 @@ type Key = tuple[str, str, int]
 """Case, column and repeat."""
 
 
-class Result(Line):
+class Result(FrozenLine):
     case: str
     column: str
     repeat: int
@@ -148,7 +148,7 @@ class ResultsReader:
         first = next(lines, None)
         if first is None:
             raise SuiteError(f"{self._name} has no evaluation: its first line must be a header")
-        self.header = _read_line(Header, self._name, 1, first[1])
+        self.header = _read_line(ResultsHeader, self._name, 1, first[1])
         self.end = len(first[1])
         """Where the last whole line ends: a process that was killed may have left a part of another one."""
         runs: list[RunFigures] = []
@@ -178,7 +178,7 @@ class ResultsReader:
         return worded(lambda why: SuiteError(f"{self._name} cannot be read: {why}"))
 
 
-def _read_line[L: Line](kind: type[L], file: Path, number: int, line: bytes) -> L:
+def _read_line[L: FrozenLine](kind: type[L], file: Path, number: int, line: bytes) -> L:
     begins = f"{file}, line {number}: not a line of an evaluation"
     with worded(lambda why: SuiteError(f"{begins} ({why}): delete the file")):
         return kind.model_validate_json(line)
@@ -195,7 +195,7 @@ def kept_beside(file: Path, which: str) -> Path:
 class ResultsFile:
     """Written line by line, so that an interrupted evaluation can go on. Keeps counts, and no result."""
 
-    def __init__(self, file: Path, header: Header, secrets: Secrets, done: ResultsReader | None = None) -> None:
+    def __init__(self, file: Path, header: ResultsHeader, secrets: Secrets, done: ResultsReader | None = None) -> None:
         """`done`: the file as an interrupted evaluation left it, which goes on."""
         self.header = header
         self.done: frozenset[Key] = frozenset()
@@ -206,7 +206,7 @@ class ResultsFile:
         self._secrets = secrets
         with worded(lambda why: SuiteError(f"{file} cannot be written: {why}")):
             if done is None:
-                write_file(file, written(Header.model_validate(secrets.masked(header.model_dump()))))
+                write_file(file, written(ResultsHeader.model_validate(secrets.masked(header.model_dump()))))
                 return
             with file.open("r+b") as opened:
                 opened.truncate(done.end)
@@ -226,6 +226,6 @@ class ResultsFile:
         self.spent += spent
 
 
-def written(line: Line) -> bytes:
+def written(line: FrozenLine) -> bytes:
     text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False)
     return text.encode(errors="replace") + b"\n"

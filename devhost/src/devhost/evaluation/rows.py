@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from devhost.errors import SuiteError, naming
-from devhost.models.scripted.script import Scripted
+from devhost.models.scripted.script import ScriptModel
 from devhost.protocol.wire import JsonObject
 from devhost.reach import within_reach
 from devhost.text import read_file, worded
@@ -26,7 +26,7 @@ TEXT_ENDINGS = (".equals", ".to")
 """Keys whose fields in CSV are texts, even if they look like JSON."""
 
 
-class _Written(Scripted):
+class _Written(ScriptModel):
     rows: Path
     columns: dict[str, str | None] | None = None
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, StrictBool, ValidationError
 
 from devhost.errors import SuiteError
-from devhost.evaluation.planning import Planned, refuse_unknown_calls, telling_where
+from devhost.evaluation.planning import PlannedEvaluation, refuse_unknown_calls, telling_where
 from devhost.evaluation.reset import reset
 from devhost.evaluation.results import Result
 from devhost.evaluation.scoring import ScoredRun, Scorers, scored
@@ -125,7 +125,7 @@ class EvaluationModels:
         given |= {"judge": self._judge, "plugin": plugin, "completion": self._options.completion}
         return {name: value for name, value in given.items() if value}
 
-    def check(self, planned: Sequence[Planned]) -> None:
+    def check(self, planned: Sequence[PlannedEvaluation]) -> None:
         """Mistakes in the options are found before a host starts."""
         if self._judge is not None and self.scripted:
             raise SuiteError(f"--judge-model is for a model behind an API, but without {KEY} the judge is scripted")
@@ -135,7 +135,7 @@ class EvaluationModels:
         if any(each.expected.judge is not None for each in planned):
             self.judging()
 
-    def check_prices(self, planned: Sequence[Planned]) -> None:
+    def check_prices(self, planned: Sequence[PlannedEvaluation]) -> None:
         """SuiteError if the evaluation has a limit of price, and that of a model is not known."""
         for each in planned:
             with telling_where(each.file, each.case, each.column):
@@ -146,7 +146,7 @@ class EvaluationModels:
                 if judge is not None:
                     refuse_unpriced(judge.description)
 
-    def answering(self, planned: Planned) -> ModelOfNode | None:
+    def answering(self, planned: PlannedEvaluation) -> ModelOfNode | None:
         """None if the script answers."""
         if self.scripted:
             options = self._options
@@ -201,7 +201,7 @@ class Evaluator:
     scorers: Scorers
     budget: Budget | None = None
 
-    def run(self, planned: Planned) -> Result | None:
+    def run(self, planned: PlannedEvaluation) -> Result | None:
         """None, and nothing is done, once the budget is spent."""
         if self.budget is None:
             return self._run(planned)
@@ -211,7 +211,7 @@ class Evaluator:
         self.budget.count(result)
         return result
 
-    def _run(self, planned: Planned) -> Result:
+    def _run(self, planned: PlannedEvaluation) -> Result:
         with telling_where(planned.file, planned.case, planned.column):
             reset(planned.case.reset, planned.file.parent)
         conversation_id = planned.played.script.conversation_id or str(uuid.uuid4())
@@ -244,7 +244,7 @@ class Evaluator:
         )
 
     def _played(
-        self, planned: Planned, conversation_id: str, writer: TraceWriter | None
+        self, planned: PlannedEvaluation, conversation_id: str, writer: TraceWriter | None
     ) -> tuple[Observed, list[Check]]:
         models = self.models.answering(planned)
         case = planned.played
@@ -252,7 +252,7 @@ class Evaluator:
         found = [replace(check, name=f"{turn.place}: {check.name}") for turn in turns for check in turn.checks]
         return observed_of(turns), found
 
-    def _judged(self, planned: Planned, answer: str) -> "Judgement | None":
+    def _judged(self, planned: PlannedEvaluation, answer: str) -> "JudgedCheck | None":
         judge = planned.expected.judge
         if judge is None:
             return None
@@ -260,11 +260,11 @@ class Evaluator:
         return judged(model, judge.rubric, planned.question, answer)
 
 
-def _scored_run(planned: Planned, observed: Observed) -> ScoredRun:
+def _scored_run(planned: PlannedEvaluation, observed: Observed) -> ScoredRun:
     return ScoredRun(planned.case.name, planned.column.name, planned.question, planned.case.reference, observed)
 
 
-def _facts(planned: Planned) -> JsonObject:
+def _facts(planned: PlannedEvaluation) -> JsonObject:
     """The facts in the first line of the trace."""
     played = planned.played.played
     if played.kind == "flow":
@@ -291,30 +291,30 @@ class Verdict(BaseModel):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class JudgedCheck:
     check: Check
     price: str = "0"
     """What the judge spent."""
 
 
-def judged(model: ModelBackend, rubric: str, question: str, answer: str) -> Judgement:
+def judged(model: ModelBackend, rubric: str, question: str, answer: str) -> JudgedCheck:
     by = f"judged by {model.description.name}"
     if model.description.scripted:
         by = "a scripted judge"
     try:
         reply, price = _asked(model, rubric, question, answer)
     except ModelCallError as error:
-        return Judgement(Check("judge", rubric, f"no judgement: {error.error_type}: {error.message}", by))
+        return JudgedCheck(Check("judge", rubric, f"no judgement: {error.error_type}: {error.message}", by))
     found = re.search(r"\{.*\}", reply, re.DOTALL)  # models often put the object into a code block
     try:
         verdict = Verdict.model_validate_json(found.group() if found else reply)
     except ValidationError:
         why = "no judgement: the reply is not the JSON object that was asked for"
-        return Judgement(Check("judge", rubric, why, by), price)
+        return JudgedCheck(Check("judge", rubric, why, by), price)
     against = ""
     if not verdict.passed:
         against = verdict.reason
-    return Judgement(Check("judge", rubric, against, f"{by}: {verdict.reason}"), price)
+    return JudgedCheck(Check("judge", rubric, against, f"{by}: {verdict.reason}"), price)
 
 
 def _asked(model: ModelBackend, rubric: str, question: str, answer: str) -> tuple[str, str]:
@@ -344,12 +344,12 @@ def _asked(model: ModelBackend, rubric: str, question: str, answer: str) -> tupl
 # Runs side by side, in threads that end with the process: when the caller stops reading, nothing waits for them.
 
 
-def one_at_a_time(planned: Sequence[Planned]) -> bool:
+def one_at_a_time(planned: Sequence[PlannedEvaluation]) -> bool:
     """A reset would change what another run works with."""
     return any(each.case.reset for each in planned)
 
 
-def evaluate(evaluator: Evaluator, planned: Sequence[Planned], jobs: int) -> Iterator[Result | None]:
+def evaluate(evaluator: Evaluator, planned: Sequence[PlannedEvaluation], jobs: int) -> Iterator[Result | None]:
     """None for a run that did not begin. SuiteError, before the first run, for a call of an unknown tool."""
     for each in planned:
         refuse_unknown_calls(each, [tool.name for tool in evaluator.host.tools])

@@ -14,7 +14,7 @@ from devhost.evaluation.reset import Reset
 from devhost.evaluation.rows import Rows
 from devhost.expected import Expected
 from devhost.limits import PositivePrice
-from devhost.models.scripted.script import Scripted, SomeTurns, Texts, Words, one_sentence
+from devhost.models.scripted.script import ScriptModel, SomeTurns, Texts, Words, one_sentence
 from devhost.reach import within_reach
 from devhost.script import Script, names_flow
 from devhost.text import describe, json_value, load_yaml
@@ -25,7 +25,7 @@ type _Name = Annotated[str, Field(min_length=1, max_length=120)]
 """The name of a case or a column. It is shown in tables and given with --case."""
 
 
-class Column(Scripted):
+class Column(ScriptModel):
     """One way to run every case."""
 
     name: _Name = "default"
@@ -38,7 +38,7 @@ class Column(Scripted):
     """Parameters of the model."""
 
 
-class Case(Scripted):
+class SuiteCase(ScriptModel):
     name: _Name
     query: Words | None = None
     """By default, the question of the case's script."""
@@ -87,12 +87,12 @@ def _case_of_a_file(case: object) -> object:
     return case
 
 
-class EvaluationLimits(Scripted):
+class EvaluationLimits(ScriptModel):
     price: PositivePrice | None = None
     """What all runs and judges together may spend: once that is reached, no further run begins."""
 
 
-class SuiteFile(Scripted):
+class SuiteFile(ScriptModel):
     description: str = ""
     example: str | None = None
     tools: tuple[Path, ...] = ()
@@ -107,7 +107,7 @@ class SuiteFile(Scripted):
     rate: Share = 1.0
     threshold: Share = 1.0
     limits: EvaluationLimits = EvaluationLimits()
-    cases: Annotated[tuple[Annotated[Case, BeforeValidator(_case_of_a_file)], ...], Field(min_length=1)]
+    cases: Annotated[tuple[Annotated[SuiteCase, BeforeValidator(_case_of_a_file)], ...], Field(min_length=1)]
 
 
 class Suite(SuiteFile):
@@ -200,7 +200,7 @@ def _with_names(sentences: str, data: dict[str, Any], places: Sequence[str]) -> 
     return re.sub(r"cases\[(\d+)\](\.?)", case, sentences)
 
 
-def _flows(file: Path, cases: Sequence[Case]) -> Mapping[str, Script]:
+def _flows(file: Path, cases: Sequence[SuiteCase]) -> Mapping[str, Script]:
     try:
         files = dict.fromkeys(case.written for case in cases if case.written is not None)
         read = {script: Script.of_flow(script) for script in files if names_flow(script)}
@@ -215,7 +215,7 @@ def _flows(file: Path, cases: Sequence[Case]) -> Mapping[str, Script]:
     return flows
 
 
-def _fitting[N: (Case, Column)](
+def _fitting[N: (SuiteCase, Column)](
     option: str, patterns: Sequence[str], named: tuple[N, ...], file: Path
 ) -> tuple[N, ...]:
     for pattern in patterns:

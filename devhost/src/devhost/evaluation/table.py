@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from devhost.evaluation.figures import Mean, Share
-from devhost.evaluation.results import Header, PlannedCase, Result, ResultsReader, RunFigures
+from devhost.evaluation.results import PlannedCase, Result, ResultsHeader, ResultsReader, RunFigures
 from devhost.expected import Check
 
 TOLERANCE = 1e-9
@@ -87,7 +87,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Total:
+class ColumnTotal:
     column: str
     passed: int
     cases: int
@@ -139,7 +139,7 @@ def _figures(cells: Sequence[Cell]) -> Mapping[str, Mean]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    header: Header
+    header: ResultsHeader
     runs: tuple[RunFigures, ...]
     """In the order in which they ended; of an interrupted evaluation some are missing."""
     reader: ResultsReader = field(repr=False, compare=False)
@@ -167,12 +167,12 @@ class Evaluation:
         }
 
     @cached_property
-    def totals(self) -> tuple[Total, ...]:
+    def totals(self) -> tuple[ColumnTotal, ...]:
         """The totals of the columns that have a result."""
         columns: dict[str, list[Cell]] = {}
         for cell in self.cells.values():
             columns.setdefault(cell.column, []).append(cell)
-        return tuple(map(Total.of, columns.values()))
+        return tuple(map(ColumnTotal.of, columns.values()))
 
 
 def read_evaluation(file: Path) -> Evaluation:

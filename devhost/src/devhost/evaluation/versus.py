@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from devhost.evaluation.figures import Share, Verdict, mean_difference, paired_correlation, share_difference
-from devhost.evaluation.table import Cell, Evaluation, Total
+from devhost.evaluation.table import Cell, ColumnTotal, Evaluation
 
 CONTEXT = 40
 """Characters before the first difference of two texts."""
 
 
 @dataclass(frozen=True)
-class Change:
+class CaseChange:
     """A case in one column, before and after."""
 
     before: Cell
@@ -62,9 +62,9 @@ def _sign(difference: float) -> Verdict:
 
 @dataclass(frozen=True)
 class ColumnChange:
-    before: Total
-    after: Total
-    changes: tuple[Change, ...]
+    before: ColumnTotal
+    after: ColumnTotal
+    changes: tuple[CaseChange, ...]
     """The changes of the cases that both evaluations have."""
     settings: tuple[str, ...]
     """What is set otherwise, a line each."""
@@ -74,15 +74,15 @@ class ColumnChange:
         return self.after.column
 
     @property
-    def better(self) -> tuple[Change, ...]:
+    def better(self) -> tuple[CaseChange, ...]:
         return tuple(each for each in self.changes if each.verdict == "more")
 
     @property
-    def worse(self) -> tuple[Change, ...]:
+    def worse(self) -> tuple[CaseChange, ...]:
         return tuple(each for each in self.changes if each.verdict == "less")
 
     @property
-    def unclear(self) -> tuple[Change, ...]:
+    def unclear(self) -> tuple[CaseChange, ...]:
         """The cases of which another share passed, as chance may have it."""
         return tuple(each for each in self.changes if each.is_another and each.verdict == "same")
 
@@ -117,10 +117,10 @@ def compared(before: Evaluation, after: Evaluation) -> Comparison:
     """Compares the columns that both evaluations have. The totals of each side cover all its cases."""
     totals = {total.column: total for total in before.totals}
     is_scripted = before.header.scripted and after.header.scripted
-    changes: dict[str, list[Change]] = {}
+    changes: dict[str, list[CaseChange]] = {}
     for key, cell in after.cells.items():
         if key in before.cells:
-            changes.setdefault(cell.column, []).append(Change(before.cells[key], cell, is_scripted))
+            changes.setdefault(cell.column, []).append(CaseChange(before.cells[key], cell, is_scripted))
     return tuple(
         ColumnChange(
             totals[total.column],

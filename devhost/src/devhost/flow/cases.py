@@ -7,7 +7,7 @@ from devhost.case import Case, refuse_unknown_nodes
 from devhost.errors import ParameterError, ScriptError
 from devhost.flow.checks import check_flow, judged_by_engine, refuse
 from devhost.flow.document import FlowFile, filled_inputs, typed_inputs, with_read_files
-from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.outside import NOTHING, OutsideAccess
 from devhost.flow.turn import has_engine
 from devhost.flow.whole import WholeFlow
 from devhost.host.host import ToolHost
@@ -44,7 +44,7 @@ def checked_flow(  # noqa: PLR0913, PLR0917 - what a flow is played with
     plugins: Sequence[PluginDeclaration],
     setups: Sequence[ToolSetup],
     servers: Sequence[McpServer],
-    allowed: Allowed,
+    allowed: OutsideAccess,
     limits: HostLimits,
 ) -> Case:
     """FlowFileError for what keeps it from being played; `inputs` without the defaults."""
@@ -82,7 +82,7 @@ def refuse_misfit(file: FlowFile, script: Script) -> None:
     case.played.check(case, script.said)
 
 
-def flow_case(script: Path, limits: HostLimits | None = None, allowed: Allowed = NOTHING) -> Case:
+def flow_case(script: Path, limits: HostLimits | None = None, allowed: OutsideAccess = NOTHING) -> Case:
     """ScriptError if the script does not name its flow, or does not fit it. Its tools are those of the host."""
     read = Script.of_flow(script)
     limits = limits or HostLimits()
@@ -96,7 +96,7 @@ def flow_case(script: Path, limits: HostLimits | None = None, allowed: Allowed =
     return case
 
 
-def failed_expectations(script: Path, host: ToolHost | None = None, allowed: Allowed = NOTHING) -> list[str]:
+def failed_expectations(script: Path, host: ToolHost | None = None, allowed: OutsideAccess = NOTHING) -> list[str]:
     """Of all turns. `host` runs the tools and strategies of the flow, if it has any; needs the workflow engine.
 
     In a test: `failed_expectations(Path("cases/order.yaml"), host) == []` with a started `Host`. `allowed`: whether

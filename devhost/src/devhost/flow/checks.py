@@ -9,8 +9,8 @@ from devhost.errors import FlowFileError, naming
 from devhost.flow.document import FlowFile, wrong_inputs
 from devhost.flow.editor import missing_dependencies, not_published, unset_variables
 from devhost.flow.forms import HUMAN_INPUT, wrong_forms
-from devhost.flow.judgement import Judge, Judgement, notice
-from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.judgement import FlowFinding, Judge, notice
+from devhost.flow.outside import NOTHING, OutsideAccess
 from devhost.flow.own_tools import NO_ANSWERS, ToolAnswers, answered_names, names_of_dify, not_of_dify
 from devhost.flow.tools import (
     agent_nodes,
@@ -42,23 +42,23 @@ NEW_AGENT = "dify_agent"
 """The `agent_node_kind` of Dify's new agent, which is of the type `agent` as the classic one is."""
 
 
-def wrong_in_graph(file: FlowFile) -> Iterator[Judgement]:
+def wrong_in_graph(file: FlowFile) -> Iterator[FlowFinding]:
     """What keeps everything else from being checked."""
     for node in file.nodes.values():
         if node.type not in PLAYED:
             there_are = ", ".join(sorted(PLAYED))
             sentence = f"{node} is of the type {node.type!r}, which devhost does not play; devhost plays: {there_are}"
-            yield Judgement("devhost", sentence)
+            yield FlowFinding("devhost", sentence)
         elif node.data.get("agent_node_kind") == NEW_AGENT:
-            yield Judgement("devhost", f"{node} is one of Dify's new agents, which have no strategy: it needs Dify")
+            yield FlowFinding("devhost", f"{node} is one of Dify's new agents, which have no strategy: it needs Dify")
     starts = [node for node in file.nodes.values() if node.type == "start"]
     triggers = [node for node in file.nodes.values() if node.type.startswith("trigger-")]
     if len(starts) != 1 and not triggers:
         has = ", ".join(map(str, starts)) or "none"
-        yield Judgement("engine", f"a flow needs exactly one Start node, and this one has: {has}")
+        yield FlowFinding("engine", f"a flow needs exactly one Start node, and this one has: {has}")
     named = dict.fromkeys(str(edge.get(end)) for edge in file.edges for end in ("source", "target"))
     for name in (name for name in named if name not in file.nodes):
-        yield Judgement("engine", f"an edge names the node {misspelt(name, file.nodes)}; {naming(file.nodes)}")
+        yield FlowFinding("engine", f"an edge names the node {misspelt(name, file.nodes)}; {naming(file.nodes)}")
 
 
 # Where edges leave a node. The engine follows all edges of a node without branches, whatever they are named.
@@ -102,11 +102,11 @@ def _branches(node: FlowNode) -> list[str] | None:
 # What is wrong with a flow, by who objects.
 
 
-def judged(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> list[Judgement]:
+def judged(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> list[FlowFinding]:
     """`plugins`: those of the flow's agents."""
     if wrong := [*wrong_in_graph(file)]:
         return wrong
-    of_engine = [Judgement("engine", sentence) for sentence in (*wrong_forms(file), *wrong_types(file))]
+    of_engine = [FlowFinding("engine", sentence) for sentence in (*wrong_forms(file), *wrong_types(file))]
     if file.alone:
         return [*of_engine, *wrong_strategies(file, plugins)]
     meant = {node.id: meant_strategy(node, plugins) for node in agent_nodes(file)}
@@ -125,14 +125,14 @@ def _unused(file: FlowFile) -> Iterator[str]:
         yield f"not used by devhost: {', '.join(file.unused)} of the package"
 
 
-def judged_by_engine(file: FlowFile, found: Iterable[Judgement]) -> list[Judgement]:
+def judged_by_engine(file: FlowFile, found: Iterable[FlowFinding]) -> list[FlowFinding]:
     """What the engine refuses besides; not for a flow that it does not get."""
     if any(each.refuses and each.by != "given" for each in found):
         return []
     said = asked_engine(file)
     if said is None:
         return [notice("Dify's engine was not asked: it is not installed here. devhost flow FILE installs and asks it")]
-    return [Judgement("engine", sentence) for sentence in said]
+    return [FlowFinding("engine", sentence) for sentence in said]
 
 
 def check_flow(  # noqa: PLR0913 - what a flow is played with
@@ -140,7 +140,7 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
     inputs: Mapping[str, object],
     plugins: Sequence[PluginDeclaration],
     tools: Iterable[PluginDeclaration] = (),
-    allowed: Allowed = NOTHING,
+    allowed: OutsideAccess = NOTHING,
     *,
     recorded: Iterable[ToolName] = (),
     answers: ToolAnswers = NO_ANSWERS,
@@ -159,7 +159,7 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
         answered = [*recorded, *answered_names(file, answers)]
         given += (*not_of_dify(file, allowed, [*declared, *answered]),)
         given += (*missing_tools(file, [*declared, *answered, *names_of_dify(file)], servers),)
-        found += [Judgement("given", sentence) for sentence in given]
+        found += [FlowFinding("given", sentence) for sentence in given]
         found += map(notice, unknown_parameters(file, declared))
     refuse(file, (each.sentence for each in found if each.refuses))
     return tuple(f"{SAYS.get(each.by, '')}{each.sentence}" for each in found)
@@ -169,7 +169,7 @@ SAYS: Mapping[Judge, str] = {"editor": "Dify's editor does not publish this app:
 """What stands before the sentence of a notice, by who objects."""
 
 
-def not_allowed(file: FlowFile, allowed: Allowed) -> Iterator[str]:
+def not_allowed(file: FlowFile, allowed: OutsideAccess) -> Iterator[str]:
     for node in file.nodes.values():
         if (why := allowed.why_not(node.type, node.data)) is not None:
             yield f"{node} {why}"

@@ -20,13 +20,13 @@ from devhost.text import json_or, load_yaml, worded
 from devhost.trace.flow import FlowNode
 
 
-class Given(BaseModel):
+class DifyModel(BaseModel):
     """Dify adds keys from version to version; those that devhost does not need are left unread."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
-class FlowVariable(Given):
+class FlowVariable(DifyModel):
     """An environment or conversation variable."""
 
     name: str
@@ -34,7 +34,7 @@ class FlowVariable(Given):
     value: Any = None
 
 
-class _NodeEntry(Given):
+class _NodeEntry(DifyModel):
     id: str
     type: str = ""
     """`custom-note` of a note on the canvas, which is not part of the flow."""
@@ -48,7 +48,7 @@ class _NodeEntry(Given):
         return FlowNode(self.id, kind, title, self.data, self.parentId)
 
 
-class _Dependency(Given):
+class _Dependency(DifyModel):
     value: dict[str, Any]
 
 
@@ -62,7 +62,7 @@ def _app(path: Path) -> AppPackage:
 _WORKFLOW = partial(AliasPath, "workflow")
 
 
-class FlowFile(Given):
+class FlowFile(DifyModel):
     document: Literal["app"] = Field(alias="kind")
     path: Path
     unused: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from devhost.errors import naming
 from devhost.flow.document import FlowFile, start_fields
-from devhost.flow.judgement import Judgement, notice
+from devhost.flow.judgement import FlowFinding, notice
 from devhost.flow.tools import named_entries
 from devhost.node.parameters import REFERENCE
 from devhost.plugin.declaration import Strategy
@@ -75,7 +75,7 @@ GO_ON_WITHOUT_IN_TEXT = frozenset({"agent", "tool"})
 """Types of nodes that leave the bare name in a template."""
 
 
-def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Iterator[Judgement]:
+def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Iterator[FlowFinding]:
     """`strategies`: by the id of the Agent node that asks for them."""
     for node in file.nodes.values():
         for reference in references_of(node):
@@ -85,14 +85,14 @@ def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Itera
                 yield _judged(node, reference, _why_unset(file, meant, known))
 
 
-def _judged(node: FlowNode, reference: Reference, why: str) -> Judgement:
+def _judged(node: FlowNode, reference: Reference, why: str) -> FlowFinding:
     sentence = f"{node} refers to {reference.source}.{reference.name}: {why}"
     goes_on = node.type in GO_ON_WITHOUT or (reference.in_text and node.type in GO_ON_WITHOUT_IN_TEXT)
     if reference.source not in OUTSIDE_NODES and node.type not in NOT_LOOKED_INTO:
-        return Judgement("editor", sentence, plays=node.type == "variable-aggregator")  # it takes the next source
+        return FlowFinding("editor", sentence, plays=node.type == "variable-aggregator")  # it takes the next source
     if goes_on:
         return notice(f"{sentence}. Dify plays it and leaves the bare name, or nothing, in its place")
-    return Judgement("engine", sentence)
+    return FlowFinding("engine", sentence)
 
 
 def meant_reference(file: FlowFile, reference: Reference) -> Reference:
@@ -145,10 +145,10 @@ def _outputs(agent: FlowNode, schema: object) -> frozenset[str]:
 # What the editor does not publish, and devhost plays all the same.
 
 
-def not_published(file: FlowFile) -> Iterator[Judgement]:
+def not_published(file: FlowFile) -> Iterator[FlowFinding]:
     of_nodes = (*_unknown_outputs(file), *_unconnected(file), *_of_the_other_kind(file))
     for sentence in (*of_nodes, *_same_outputs(file), *_without_answer(file)):
-        yield Judgement("editor", sentence, plays=True)
+        yield FlowFinding("editor", sentence, plays=True)
 
 
 def _unknown_outputs(file: FlowFile) -> Iterator[str]:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from devhost.errors import FlowFileError, ParameterError, UnansweredFormError, naming
-from devhost.flow.document import FlowFile, Given
+from devhost.flow.document import DifyModel, FlowFile
 from devhost.script import Ask, FormAnswer, GivenAnswers
 from devhost.terminal.chat_view import typed_lines
 from devhost.terminal.tables import printable
@@ -27,7 +27,7 @@ LATE = "timeout"
 """What a person calls `TIMEOUT`."""
 
 
-class Source(Given):
+class ValueSource(DifyModel):
     """A constant, or the variable that holds the value."""
 
     type: Literal["constant", "variable"] = "constant"
@@ -35,16 +35,16 @@ class Source(Given):
     value: Any = None
 
 
-class FormField(Given):
+class FormField(DifyModel):
     """A field for files is not played."""
 
     name: str = Field(alias="output_variable_name")
     type: Literal["paragraph", "select"] = "paragraph"
-    default: Source | None = None
-    option_source: Source | None = None
+    default: ValueSource | None = None
+    option_source: ValueSource | None = None
 
 
-class Form(Given):
+class Form(DifyModel):
     """Delivery methods and the time until the timeout are Dify's matter."""
 
     node: FlowNode

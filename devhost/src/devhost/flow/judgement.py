@@ -8,7 +8,7 @@ type Judge = Literal["editor", "engine", "devhost", "given", "notice"]
 
 
 @dataclass(frozen=True)
-class Judgement:
+class FlowFinding:
     by: Judge
     sentence: str
     plays: bool = False
@@ -19,5 +19,5 @@ class Judgement:
         return self.by != "notice" and not self.plays
 
 
-def notice(sentence: str) -> Judgement:
-    return Judgement("notice", sentence, plays=True)
+def notice(sentence: str) -> FlowFinding:
+    return FlowFinding("notice", sentence, plays=True)

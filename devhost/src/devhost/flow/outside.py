@@ -23,7 +23,7 @@ JAVASCRIPT = "javascript"
 
 
 @dataclass(frozen=True)
-class Allowed:
+class OutsideAccess:
     http: bool = False
     code: bool = False
 
@@ -41,7 +41,7 @@ class Allowed:
         return None
 
 
-NOTHING = Allowed()
+NOTHING = OutsideAccess()
 
 
 # Runs a program of a code node in a process of its own: with an empty environment, in a temporary folder, with limits

@@ -15,7 +15,7 @@ import httpx
 
 from devhost.errors import RefusedCallError, naming
 from devhost.flow.document import FlowFile
-from devhost.flow.outside import JAVASCRIPT, PYTHON, Allowed, CodeError, run_program
+from devhost.flow.outside import JAVASCRIPT, PYTHON, CodeError, OutsideAccess, run_program
 from devhost.flow.tools import STAND_IN, NamedTool, named_entries
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import RecordedPart
@@ -224,7 +224,7 @@ def tools_of_dify(limits: HostLimits) -> list[OwnTool]:
 OF_DIFY = frozenset({"time", "code", "webscraper", "audio"})
 
 
-def why_not(provider: str, allowed: Allowed) -> str | None:
+def why_not(provider: str, allowed: OutsideAccess) -> str | None:
     """What keeps one of Dify's own providers from being played."""
     match provider:
         case "code" if not allowed.code:
@@ -241,7 +241,7 @@ def names_of_dify(file: FlowFile) -> list[ToolName]:
     return [entry.tool for entry in named_entries(file) if entry.tool[0] in OF_DIFY]
 
 
-def not_of_dify(file: FlowFile, allowed: Allowed, there_are: Iterable[ToolName]) -> Iterator[str]:
+def not_of_dify(file: FlowFile, allowed: OutsideAccess, there_are: Iterable[ToolName]) -> Iterator[str]:
     """Sentences about Dify's own tools that may not run, or need Dify, and are not among the others."""
     others = list(there_are)
     known = {(tool.provider, tool.name) for tool in tools_of_dify(HostLimits())}
@@ -310,7 +310,7 @@ def unknown_answers(file: FlowFile, answers: Iterable[str]) -> list[str]:
 
 
 def beside_plugins(
-    file: FlowFile, answers: ToolAnswers, allowed: Allowed, limits: HostLimits, recorded: Iterable[ToolName]
+    file: FlowFile, answers: ToolAnswers, allowed: OutsideAccess, limits: HostLimits, recorded: Iterable[ToolName]
 ) -> list[Tool]:
     """Dify's own tools that the flow names, and those that the script answers for. A recording comes before Dify's."""
     named = {entry.tool for entry in named_entries(file)} - set(recorded)

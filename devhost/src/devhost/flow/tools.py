@@ -6,10 +6,10 @@ from typing import Any
 
 from devhost.errors import naming
 from devhost.flow.document import FlowFile
-from devhost.flow.judgement import Judge, Judgement, notice
+from devhost.flow.judgement import FlowFinding, Judge, notice
 from devhost.models.backend import ModelDescription
-from devhost.node.parameters import NodeVariables, Picked, Undeclared
-from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy, Tool
+from devhost.node.parameters import NodeVariables, PickedValue, UndeclaredValue
+from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy, ToolDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.tools.entity import ToolName, agent_tools, enabled_tools, meant_tool
 from devhost.trace.flow import FlowNode
@@ -94,11 +94,11 @@ def _missing(entry: NamedTool, listed: str) -> str:
     return f"{lacks}. Give the folder of the tool plugin with --tools DIR, {server}or "
 
 
-def tools_of(plugins: Iterable[PluginDeclaration]) -> dict[ToolName, Tool]:
+def tools_of(plugins: Iterable[PluginDeclaration]) -> dict[ToolName, ToolDeclaration]:
     return {(tool.provider_id, tool.name): tool.declared for plugin in plugins for tool in plugin.tools}
 
 
-def unknown_parameters(file: FlowFile, tools: Mapping[ToolName, Tool]) -> Iterator[str]:
+def unknown_parameters(file: FlowFile, tools: Mapping[ToolName, ToolDeclaration]) -> Iterator[str]:
     """Looks at Tool nodes and at the tools of Agent nodes. A tool that is not among these is passed over."""
     for entry in named_entries(file):
         found = meant_tool(*entry.tool, tools)
@@ -176,7 +176,7 @@ def agent_nodes(file: FlowFile) -> list[FlowNode]:
     return [node for node in file.nodes.values() if node.type == "agent"]
 
 
-def wrong_strategies(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> Iterator[Judgement]:
+def wrong_strategies(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> Iterator[FlowFinding]:
     """Agent nodes ask for strategies of the plugins that are given, with parameters that these have."""
     for node in agent_nodes(file):
         name = str(node.data.get("agent_strategy_name"))
@@ -197,10 +197,10 @@ def wrong_strategies(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> It
             )
         for parameter in parameters:
             if parameter.required and parameter.name not in given and parameter.default is None:
-                yield Judgement(judge, f"{node} does not set the parameter {parameter.name!r}, which {name} needs")
+                yield FlowFinding(judge, f"{node} does not set the parameter {parameter.name!r}, which {name} needs")
 
 
-def _no_strategy(node: FlowNode, name: str, plugins: Sequence[PluginDeclaration]) -> Judgement:
+def _no_strategy(node: FlowNode, name: str, plugins: Sequence[PluginDeclaration]) -> FlowFinding:
     """A plugin that is given and does not have its own strategy is wrong; another one is missing."""
     asked = provider_of(node)
     there_are = "; ".join(
@@ -209,13 +209,13 @@ def _no_strategy(node: FlowNode, name: str, plugins: Sequence[PluginDeclaration]
     )
     providers = [plugin.provider_id(provider) for plugin in plugins for provider in plugin.strategy_providers]
     if not asked or asked in providers:
-        return Judgement(
+        return FlowFinding(
             "editor",
             f"{node} asks for the strategy {name!r}; {there_are}. Choose one of them, or give the other plugin with "
             "--plugin DIR",
         )
     what = f"{node} asks for the strategy {name!r} of {asked}: give the folder of that plugin with --plugin DIR"
-    return Judgement("given", "; ".join(filter(None, (what, there_are))))
+    return FlowFinding("given", "; ".join(filter(None, (what, there_are))))
 
 
 # The panel of an Agent node: its parameters as settings for a run.
@@ -240,13 +240,13 @@ def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
     settings: dict[str, object] = {
         name: _setting(parameter) for name, parameter in parameters.items() if name in declared
     }
-    settings |= {name: Undeclared() for name in parameters if name not in declared}
+    settings |= {name: UndeclaredValue() for name in parameters if name not in declared}
     for parameter in strategy.parameters:
         value = parameters.get(parameter.name, {}).get("value")
         if parameter.type == "array[tools]":
-            settings[parameter.name] = Picked(agent_tools(value, tools, known, is_legacy=is_legacy))
+            settings[parameter.name] = PickedValue(agent_tools(value, tools, known, is_legacy=is_legacy))
         elif parameter.type == "model-selector":
-            settings[parameter.name] = Picked(_selector(known.filled(value or {}), model, history))
+            settings[parameter.name] = PickedValue(_selector(known.filled(value or {}), model, history))
     return settings
 
 

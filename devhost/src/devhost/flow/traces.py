@@ -7,7 +7,7 @@ from typing import Literal
 
 from devhost.files import LocalFile
 from devhost.flow.document import FlowFile
-from devhost.flow.turn import FlowEngine, FlowTurn, Surroundings
+from devhost.flow.turn import FlowEngine, FlowTurn, TurnContext
 from devhost.models.backend import ModelCallError
 from devhost.process.session import Watcher
 from devhost.protocol.wire import JsonObject
@@ -74,7 +74,7 @@ class FlowTrace:
     def written(self, engine: FlowEngine) -> FlowEngine:
         """An engine whose turns are written."""
 
-        def play(file: FlowFile, turn: FlowTurn, around: Surroundings, /) -> Iterator[flow.FlowEvent]:
+        def play(file: FlowFile, turn: FlowTurn, around: TurnContext, /) -> Iterator[flow.FlowEvent]:
             return self.of_turn(facts_of(file, turn), engine(file, turn, replace(around, heard=self._heard)))
 
         return play
@@ -106,6 +106,6 @@ class FlowTrace:
         """The events, each once it is written."""
         self._write(facts)
         for event in events:
-            if not isinstance(event, flow.AgentLog):
+            if not isinstance(event, flow.AgentLogLine):
                 self._write(event)
             yield event

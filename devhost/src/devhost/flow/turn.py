@@ -14,7 +14,7 @@ from typing import Literal, NoReturn, cast
 from devhost.errors import HostError
 from devhost.files import LocalFile
 from devhost.flow.document import FlowFile
-from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.outside import NOTHING, OutsideAccess
 from devhost.home import REPOSITORY, devhost_command
 from devhost.host.host import ToolHost
 from devhost.models.scripted.knowledge import Knowledge
@@ -54,7 +54,7 @@ def unheard(_node: FlowNode, _kind: str, _request: JsonObject, answer: Iterator[
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class TurnContext:
     host: ToolHost | None
     """A `Host` if the flow has Agent nodes; None only for a flow without plugins and files."""
     model: ModelOfNode
@@ -67,7 +67,7 @@ class Surroundings:
     knowledge: Knowledge = field(default_factory=dict)
     stop: Stop | None = None
     """Ends the turn from outside."""
-    allowed: Allowed = NOTHING
+    allowed: OutsideAccess = NOTHING
     heard: Heard = unheard
 
     @property
@@ -75,7 +75,7 @@ class Surroundings:
         return (*(() if self.host is None else self.host.tools), *self.others)
 
 
-type FlowEngine = Callable[[FlowFile, FlowTurn, Surroundings], Iterator[FlowEvent]]
+type FlowEngine = Callable[[FlowFile, FlowTurn, TurnContext], Iterator[FlowEvent]]
 """Plays one turn; the last event is a `FlowEnded`."""
 
 

@@ -5,17 +5,17 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from devhost.case import Around, Case, Memory, Played
+from devhost.case import Case, Memory, PlayContext, Played
 from devhost.errors import ScriptError
 from devhost.files import LocalFile, local_files
 from devhost.flow.checks import refuse
 from devhost.flow.document import FlowFile
 from devhost.flow.forms import scripted_answers
-from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.outside import NOTHING, OutsideAccess
 from devhost.flow.own_tools import answered_names, beside_plugins, names_of_dify, unknown_answers
 from devhost.flow.tools import missing_tools
 from devhost.flow.traces import FlowTrace, facts_of
-from devhost.flow.turn import FlowEngine, FlowTurn, Surroundings, load_engine
+from devhost.flow.turn import FlowEngine, FlowTurn, TurnContext, load_engine
 from devhost.host.host import ToolHost
 from devhost.node.parameters import PastTurn, messages_of
 from devhost.protocol.wire import JsonObject
@@ -48,7 +48,7 @@ class WholeFlow(Played):
     file: FlowFile
     inputs: JsonObject
     """The fields of the Start node."""
-    allowed: Allowed = NOTHING
+    allowed: OutsideAccess = NOTHING
     engine: FlowEngine | None = None
     """By default Dify's own."""
     kind: Kind = field(default="flow", init=False)
@@ -103,11 +103,11 @@ class WholeFlow(Played):
         names = script.recorded.tool_names
         return [*recorded, *beside_plugins(self.file, script.tool_answers, self.allowed, case.limits, names)]
 
-    def play(self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: Around) -> PlayedTurn:
+    def play(self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: PlayContext) -> PlayedTurn:
         return watched(self._events(said, files, memory, around), around.show, around.secrets)
 
     def _events(
-        self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: Around
+        self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: PlayContext
     ) -> Generator[FlowEvent]:
         """A turn that fails leaves its question in the memory, and the variables as far as they were set."""
         if refusal := self._refusal(memory):
@@ -116,7 +116,7 @@ class WholeFlow(Played):
         script = around.case.script
         answers = scripted_answers(self.file, said.answers, script.place)
         knowledge = {**script.knowledge, **said.knowledge}
-        surroundings = Surroundings(
+        surroundings = TurnContext(
             around.host, around.models, memory.tools or (), answers, around.ask, knowledge, around.stop, self.allowed
         )
         past = messages_of(memory.past)

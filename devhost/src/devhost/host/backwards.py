@@ -31,9 +31,9 @@ from devhost.models.backend import ModelBackend, ModelCallError, OpaqueBodyPolic
 from devhost.models.spending import SpentError
 from devhost.node.messages import FileMessages
 from devhost.node.outputs.outputs import Finding, spent
-from devhost.node.outputs.run import CallsMade, ToolCall, error_line
+from devhost.node.outputs.run import CallsMade, SentToolCall, error_line
 from devhost.plugin.declaration import Manifest, Permission
-from devhost.process.session import Places, Session, awaited
+from devhost.process.session import QueuePlaces, Session, awaited
 from devhost.protocol import failures, structs
 from devhost.protocol.wire import Invoked, JsonObject
 from devhost.text import describe, read_file, write_file
@@ -184,7 +184,7 @@ class Reply:
         request_id: str,
         seconds: float,
         cut_words: str,
-        places: Places,
+        places: QueuePlaces,
         before_the_cut: Callable[[], None] = lambda: None,
     ) -> None:
         """`cut_words`: the error that the plugin reads when the time is up. `places`: for parts that wait."""
@@ -218,7 +218,7 @@ class Reply:
         """False if the answer or the session has ended: nothing more is sent."""
         with self._sending:
             self._ended = self._ended or self._session.is_left
-            if not self._ended and self._places.take("a part of an answer"):
+            if not self._ended and self._places.take_place("a part of an answer"):
                 self._say("response", "stream", data)
             return not self._ended
 
@@ -282,7 +282,7 @@ class BackwardsCalls:
 
     def __post_init__(self) -> None:
         self._counts: Counter[str] = Counter()
-        self._tools_called: dict[str, ToolCall] = {}
+        self._tools_called: dict[str, SentToolCall] = {}
         self._usages: dict[str, JsonObject] = {}
         self._replies: dict[str, Reply] = {}
         self._tools = {(tool.provider, tool.name): tool for tool in self.tools}
@@ -297,12 +297,12 @@ class BackwardsCalls:
     def answer(self, session: Session, invoked: Invoked) -> None:
         self._counts[invoked.kind] += 1
         cut_words = worded(invoked.kind, failures.ApiCallError("broken", failures.CLOSED))
-        places = Places(self.limits.burst_messages * PLACES_OF_AN_ANSWER, partial(self.found, "answer-lost"))
+        places = QueuePlaces(self.limits.burst_messages * PLACES_OF_AN_ANSWER, partial(self.found, "answer-lost"))
         tell = partial(self._tell_of_the_cut, session, invoked)
         reply = Reply(session, invoked.request_id, self.limits.call_seconds, cut_words, places, tell)
         if invoked.kind == "tool":
             self._replies[invoked.request_id] = reply
-            self._tools_called[invoked.request_id] = ToolCall(str(invoked.request.get("tool")), {})
+            self._tools_called[invoked.request_id] = SentToolCall(str(invoked.request.get("tool")), {})
         threading.Thread(target=self._serve, args=(session, invoked, reply), daemon=True).start()
 
     def _tell_of_the_cut(self, session: Session, invoked: Invoked) -> None:
@@ -377,7 +377,7 @@ class BackwardsCalls:
         asked = structs.to_the_api(structs.TOOL, request)
         if asked["tool_parameters"] is None:
             raise failures.ApiCallError.invalid_payload("tool_parameters: Input should be keys with values")
-        self._tools_called[request_id] = ToolCall(asked["tool"], asked["tool_parameters"])
+        self._tools_called[request_id] = SentToolCall(asked["tool"], asked["tool_parameters"])
         fault = self.api_fails.get(asked["tool"])
         answer = self._asked_tool(asked, request_id)
         if fault is None:

@@ -18,12 +18,12 @@ from devhost.models.backend import ModelBackend, OpaqueBodyPolicy
 from devhost.node.messages import ToolFileStore
 from devhost.node.outputs.outputs import OutputsFold
 from devhost.node.outputs.run import Run, RunError
-from devhost.node.parameters import NodeVariables, Picked, node_parameters
+from devhost.node.parameters import NodeVariables, PickedValue, node_parameters
 from devhost.plugin.declaration import PluginDeclaration, Strategy, StrategyProvider
 from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.program import TransportName
-from devhost.process.session import Places, Stop, Watcher
+from devhost.process.session import QueuePlaces, Stop, Watcher
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets, properties_of
@@ -59,7 +59,7 @@ def picked_settings(
         }
         for tool in tools
     ]
-    picked = {"model-selector": Picked(model), "array[tools]": Picked(entities)}
+    picked = {"model-selector": PickedValue(model), "array[tools]": PickedValue(entities)}
     return {parameter.name: picked[parameter.type] for parameter in strategy.parameters if parameter.type in picked}
 
 
@@ -261,7 +261,7 @@ class Host(ToolHost):
         self._renew_prints()
         began = time.monotonic()
         try:
-            places = Places(self.limits.burst_messages, partial(calls.found, "message-lost"))
+            places = QueuePlaces(self.limits.burst_messages, partial(calls.found, "message-lost"))
             with plugin.open_session(request, conversation_id, places=places) as session:
                 session_id = session.id
                 if stop is not None:

@@ -159,18 +159,18 @@ def _tokens(message: JsonObject) -> int:
 
 # The parameters of an Agent node as Dify builds them before a run: resolved from its settings, then cast. A setting is
 # written `{"variable": "node.name"}` for a selector and `{"constant": VALUE}` for a constant that looks like one; any
-# other value but a `Picked` is a constant.
+# other value but a `PickedValue` is a constant.
 
 
 @dataclass(frozen=True)
-class Picked:
+class PickedValue:
     """A model or tools, which the node's own pickers describe: sent as it is."""
 
     value: object
 
 
 @dataclass(frozen=True)
-class Undeclared:
+class UndeclaredValue:
     """What a saved node sets and its strategy does not have, as after an upgrade: Dify sends null."""
 
 
@@ -182,9 +182,9 @@ def is_marked(setting: object) -> bool:
 def resolved(setting: object, variables: NodeVariables) -> object:
     """The value before the cast. Dify replaces references in a constant of any type; a text may be a template."""
     match setting:
-        case Picked(value):
+        case PickedValue(value):
             return value
-        case Undeclared():
+        case UndeclaredValue():
             return None
         case {"variable": str(path), **rest} if not rest:
             return variables.get(path.split(".") if path else [])
@@ -211,7 +211,7 @@ def node_parameters(
     undeclared = dict[str, None]()
     for name, setting in settings.items():
         with about(f"param.{name}"):
-            if isinstance(setting, Undeclared):
+            if isinstance(setting, UndeclaredValue):
                 undeclared[name] = None
                 continue
             refuse_unknown("parameter", name, names)

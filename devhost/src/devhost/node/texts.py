@@ -95,7 +95,7 @@ class NodeText:
         tags = _TAG.findall(self.passed)
         return bool(tags) and tags[-1] == OPENING
 
-    def take(self, message: Message) -> Iterator[Message]:
+    def read(self, message: Message) -> Iterator[Message]:
         match message.type:
             case "text":
                 yield from self._pass_on(self._repaired(message.text))

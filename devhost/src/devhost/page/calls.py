@@ -15,13 +15,13 @@ from devhost.trace.runs import Call, TracedRun, items, mapping
 
 
 @dataclass(frozen=True)
-class Said:
+class PromptPart:
     role: str
     text: str
 
 
 @dataclass(frozen=True)
-class OfferedTool:
+class ShownTool:
     """A tool as the model was told of it."""
 
     name: str
@@ -63,19 +63,19 @@ def traceback_of(call: Call) -> str:
     return raised[1].traceback or ""
 
 
-def prompt_of(call: Call) -> tuple[Said, ...]:
+def prompt_of(call: Call) -> tuple[PromptPart, ...]:
     said = []
     for message in call.prompt:
         called = [mapping(tool_call.get("function")) for tool_call in items(message.get("tool_calls"))]
         written = [f"→ {function.get('name')} {function.get('arguments')}" for function in called]
         lines = [_words(message.get("content")), *written]
-        said.append(Said(str(message.get("role")), "\n".join(filter(None, lines))))
+        said.append(PromptPart(str(message.get("role")), "\n".join(filter(None, lines))))
     return tuple(said)
 
 
-def offered_tools(call: Call) -> tuple[OfferedTool, ...]:
+def offered_tools(call: Call) -> tuple[ShownTool, ...]:
     return tuple(
-        OfferedTool(
+        ShownTool(
             str(tool.get("name")),
             str(tool.get("description") or ""),
             json.dumps(tool.get("parameters"), ensure_ascii=False, indent=2),
@@ -99,7 +99,7 @@ def _words(content: object) -> str:
 
 
 @dataclass(frozen=True)
-class Source:
+class ShownSource:
     number: str
     title: str
     document: str
@@ -110,7 +110,7 @@ class Source:
     """Empty if no resource fits."""
 
 
-def sources_of(variable: object, run: TracedRun) -> list[Source]:
+def sources_of(variable: object, run: TracedRun) -> list[ShownSource]:
     """Those of the variable `sources`; of a strategy without it, what it sent as retrieved."""
     retrieving = (piece.data for piece in run.streamed if piece.data.get("type") == "retriever_resources")
     sent = [each for said in retrieving for each in items(mapping(said.get("message")).get("retriever_resources"))]
@@ -118,7 +118,7 @@ def sources_of(variable: object, run: TracedRun) -> list[Source]:
         return retrieved(sent)
     passages = {resource.get("position"): str(resource.get("content") or "") for resource in sent}
     return [
-        Source(
+        ShownSource(
             number=str(source.get("number", place)),
             title=str(source.get("title") or source.get("document_id")),
             document=str(source["document_id"]) if source.get("title") and source.get("document_id") else "",
@@ -129,9 +129,9 @@ def sources_of(variable: object, run: TracedRun) -> list[Source]:
     ]
 
 
-def retrieved(resources: Sequence[JsonObject]) -> list[Source]:
+def retrieved(resources: Sequence[JsonObject]) -> list[ShownSource]:
     return [
-        Source(
+        ShownSource(
             number=str(resource.get("position") or place),
             title=str(resource.get("title") or resource.get("document_name") or resource.get("document_id")),
             document=str(resource.get("dataset_name") or ""),
@@ -147,9 +147,9 @@ def retrieved(resources: Sequence[JsonObject]) -> list[Source]:
 
 @dataclass(frozen=True)
 class PromptChanges:
-    parts: tuple[tuple[bool, tuple[Said, ...]], ...]
+    parts: tuple[tuple[bool, tuple[PromptPart, ...]], ...]
     """The prompt in runs of neighbouring messages: whether they are new, and the messages."""
-    gone: tuple[Said, ...]
+    gone: tuple[PromptPart, ...]
     """The messages of the round before that are no longer in it, such as results that were shortened."""
 
     @property
@@ -160,7 +160,7 @@ class PromptChanges:
         return ", ".join([*(f"{count} {word}" for count, word in counts if count), f"{same} as in the round before"])
 
 
-def prompt_changes(before: Sequence[Said], now: Sequence[Said]) -> PromptChanges:
+def prompt_changes(before: Sequence[PromptPart], now: Sequence[PromptPart]) -> PromptChanges:
     left = Counter(before)
     is_new = []
     for said in now:
@@ -178,7 +178,7 @@ def changes_since(calls: Iterable[Call]) -> Mapping[str, PromptChanges]:
     began while the one before went on.
     """
     found: dict[str, PromptChanges] = {}
-    last: dict[tuple[Said, ...], Call] = {}
+    last: dict[tuple[PromptPart, ...], Call] = {}
     for call in sorted((call for call in calls if call.kind == "llm"), key=lambda call: call.began):
         prompt = prompt_of(call)
         first = next((place for place, said in enumerate(prompt) if said.role == "user"), 0)

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from devhost.node.outputs.outputs import REFUSED
 from devhost.node.outputs.run import ToolCalls
 from devhost.node.texts import ThoughtSpans
-from devhost.page.calls import Source, given_to
+from devhost.page.calls import ShownSource, given_to
 from devhost.protocol.wire import JsonObject
 from devhost.trace.timeline import Span
 from devhost.words import counted, in_a_line
@@ -40,7 +40,7 @@ class Passage:
     html: Markup
 
 
-def passages(text: str, sources: Iterable[Source], anchor: str) -> list[Passage]:
+def passages(text: str, sources: Iterable[ShownSource], anchor: str) -> list[Passage]:
     """`[3]` becomes a link to `#{anchor}3` where there is one source 3; of several agents there may be more."""
     numbers = Counter(source.number for source in sources)
     spans = ThoughtSpans()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from devhost.page.layout import Layout, Point, layered
 from devhost.trace.flow import TIMEOUT, FlowGraph, GraphEdge, GraphNode
-from devhost.trace.played import Row
+from devhost.trace.played import NodeRow
 from devhost.words import counted
 
 NODE: Point = (172.0, 46.0)
@@ -53,9 +53,9 @@ class Drawing:
     description: str
 
 
-def drawing(graph: FlowGraph, anchors: Mapping[str, str], rows: Sequence[Row]) -> Drawing:
+def drawing(graph: FlowGraph, anchors: Mapping[str, str], rows: Sequence[NodeRow]) -> Drawing:
     """`anchors`: by the execution of a row, the fragment that leads to it."""
-    by_node: dict[str, list[Row]] = {}
+    by_node: dict[str, list[NodeRow]] = {}
     for row in rows:
         by_node.setdefault(row.node.id, []).append(row)
     known: dict[str | None, str] = {node.id: node.id for node in graph.nodes}
@@ -78,7 +78,7 @@ class _Drawer:
         self,
         edges: Sequence[GraphEdge],
         inner: Mapping[str | None, Sequence[GraphNode]],
-        rows: Mapping[str, Sequence[Row]],
+        rows: Mapping[str, Sequence[NodeRow]],
         anchors: Mapping[str, str],
     ) -> None:
         self.nodes: list[DrawnNode] = []
@@ -146,7 +146,7 @@ class _Drawer:
         return any(edge.handle in _handles(row, edge.handle) for row in ended)
 
 
-def _handles(row: Row, handle: str) -> Iterator[str]:
+def _handles(row: NodeRow, handle: str) -> Iterator[str]:
     """The handles by which the flow may have left the node; `handle` where nothing says which."""
     if row.ended is not None and row.ended.went_on == "error branch":
         yield ERROR_BRANCH
@@ -158,7 +158,7 @@ def _handles(row: Row, handle: str) -> Iterator[str]:
         yield handle
 
 
-def _state(rows: Iterable[Row]) -> str:
+def _state(rows: Iterable[NodeRow]) -> str:
     states = {row.status for row in rows}
     if not states:
         return "unused"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from devhost.node.outputs.run import Ending, Run
+from devhost.node.outputs.run import Run, RunEnd
 from devhost.node.parameters import files_among
-from devhost.page.calls import OfferedTool, PromptChanges, Source, changes_since, offered_tools, sources_of
+from devhost.page.calls import PromptChanges, ShownSource, ShownTool, changes_since, offered_tools, sources_of
 from devhost.page.contents import Axis, Passage, ShownFile, every, passages, shown_file
 from devhost.protocol.wire import JsonObject
 from devhost.trace.runs import TracedRun, run_of
@@ -27,7 +27,7 @@ class ShownRun:
     run: Run
     spans: list[Span]
     axis: Axis
-    sources: list[Source]
+    sources: list[ShownSource]
     given: list[ShownFile]
     """The files of the question."""
     files: list[ShownFile]
@@ -35,7 +35,7 @@ class ShownRun:
     """Whether a process still writes what follows."""
 
     @property
-    def ending(self) -> Ending:
+    def ending(self) -> RunEnd:
         return self.run.ending
 
     @property
@@ -81,7 +81,7 @@ class ShownRun:
         return len(self.rows) <= FEW_ROWS or any(each.status != "success" for each in every(span.children))
 
     @cached_property
-    def offered(self) -> Mapping[OfferedTool, str]:
+    def offered(self) -> Mapping[ShownTool, str]:
         """Each tool as the models of the run were told of it, with its fragment of the page's address."""
         calls = (call for call in self.traced.calls if call.kind == "llm")
         tools = dict.fromkeys(tool for call in calls for tool in offered_tools(call))

@@ -7,13 +7,13 @@ from itertools import count
 from pathlib import Path
 
 from devhost.node.outputs.outputs import OPEN
-from devhost.node.outputs.run import Ending, ToolCalls
-from devhost.page.calls import Source, retrieved
+from devhost.node.outputs.run import RunEnd, ToolCalls
+from devhost.page.calls import ShownSource, retrieved
 from devhost.page.contents import Axis, Passage, counts, passages
 from devhost.page.graph import Drawing, drawing
 from devhost.page.section import ShownRun, shown_run
 from devhost.trace.lines import Trace
-from devhost.trace.played import WAITS, Row
+from devhost.trace.played import WAITS, NodeRow
 from devhost.trace.turns import TracedTurn, traced_turns
 
 COLOURS = {
@@ -37,7 +37,7 @@ LEGEND = {
 
 @dataclass(frozen=True)
 class ShownNode:
-    row: Row
+    row: NodeRow
     depth: int
     finished: float
     """When it ended, or when the trace does."""
@@ -91,7 +91,7 @@ class ShownTurn:
         return self.question or self.traced.facts.name
 
     @property
-    def ending(self) -> Ending:
+    def ending(self) -> RunEnd:
         if self.goes_on and self.traced.form:
             return WAITS
         return self.traced.ending
@@ -117,7 +117,7 @@ class ShownTurn:
         return Axis(self.traced.began, self.traced.finished)
 
     @property
-    def sources(self) -> Sequence[Source]:
+    def sources(self) -> Sequence[ShownSource]:
         """Those of its model nodes, and of its agents."""
         of_agents = (source for node in self.nodes for run in node.runs[-1:] for source in run.sources)
         return list(dict.fromkeys([*retrieved(self.traced.sources), *of_agents]))

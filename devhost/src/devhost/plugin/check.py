@@ -10,9 +10,9 @@ from pathlib import Path
 
 from devhost.errors import DeclarationError, ParameterError, naming
 from devhost.plugin.contents import Contents, class_problems, file_problems
-from devhost.plugin.declaration import MANIFEST, Declared, plugin_in
+from devhost.plugin.declaration import MANIFEST, DeclarationModel, plugin_in
 from devhost.plugin.problems import Problem
-from devhost.plugin.rules import PROVIDERS, Manifest, faults, marketplace_problems
+from devhost.plugin.rules import PROVIDERS, ManifestRules, faults, marketplace_problems
 from devhost.protocol.wire import JsonObject
 from devhost.text import load_yaml
 
@@ -21,7 +21,7 @@ ACCEPTABLE = ("secret", "forbidden-file")
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedPlugin:
     declarations: int
     contents: Contents
     problems: tuple[Problem, ...]
@@ -33,7 +33,7 @@ class Checked:
         return tuple(problem for problem in self.problems if problem.level == "refused")
 
 
-def check_plugin(directory: Path, accepted: Collection[str] = (), *, marketplace: bool = False) -> Checked:
+def check_plugin(directory: Path, accepted: Collection[str] = (), *, marketplace: bool = False) -> CheckedPlugin:
     """DeclarationError without a manifest, or if it cannot be read.
 
     Findings that `accepted` names as `RULE:FILE` are notices; ParameterError for one that is not found. With
@@ -54,7 +54,7 @@ def check_plugin(directory: Path, accepted: Collection[str] = (), *, marketplace
             return replace(problem, level="refused")
         return problem
 
-    return Checked(declarations.count, contents, tuple(map(judged, problems)), declarations.unchecked)
+    return CheckedPlugin(declarations.count, contents, tuple(map(judged, problems)), declarations.unchecked)
 
 
 class Declarations:
@@ -66,7 +66,7 @@ class Declarations:
             kinds = manifest["plugins"]
         elsewhere = ("models", "endpoints", "datasources", "triggers")  # the rules for these are not here
         self.unchecked = tuple(kind for kind in elsewhere if kinds.get(kind))
-        self.problems = [*faults(Manifest, MANIFEST, manifest)]
+        self.problems = [*faults(ManifestRules, MANIFEST, manifest)]
         self.count = 1
         self._contents = contents
         self._icons(MANIFEST, manifest)
@@ -86,7 +86,7 @@ class Declarations:
     def _problem(self, rule: str, file: str, key: str, sentence: str) -> None:
         self.problems.append(Problem(rule, file, key, sentence))
 
-    def _read(self, path: str, kind: type[Declared], *, has_code: bool = True) -> JsonObject:
+    def _read(self, path: str, kind: type[DeclarationModel], *, has_code: bool = True) -> JsonObject:
         """What is declared there; empty if it cannot be read. Adds its problems, and those of its Python file."""
         self.count += 1
         try:

@@ -30,7 +30,7 @@ ANY_FOLDERS = "**"
 
 
 @dataclass(frozen=True)
-class Ignored:
+class IgnoreRules:
     patterns: tuple[re.Pattern[str], ...]
     negations: tuple[tuple[int, str], ...]
     """Lines that begin with `!`, with their numbers from 1."""
@@ -105,7 +105,7 @@ class Contents:
     directory: Path
     ignored_by: str
     """The name of the file with the patterns; empty without one."""
-    ignored: Ignored
+    ignored: IgnoreRules
     paths: tuple[str, ...]
     """Relative, with slashes, in the order of their code points."""
     forbidden_folders: tuple[str, ...]
@@ -117,7 +117,7 @@ class Contents:
         lines = ""
         if ignored_by:
             lines = (directory / ignored_by).read_text(encoding="utf-8", errors="replace")
-        ignored = Ignored.of(lines)
+        ignored = IgnoreRules.of(lines)
         paths = list[str]()
         forbidden = list[str]()
         for folder, folders, files in directory.walk():

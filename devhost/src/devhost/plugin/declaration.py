@@ -44,7 +44,7 @@ def as_sent(value: Any) -> Any:  # noqa: ANN401 - YAML of any shape
             return value
 
 
-class Declared(BaseModel):
+class DeclarationModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
@@ -53,7 +53,7 @@ def _inside(*keys: str) -> Any:  # noqa: ANN401 - a field
     return Field((), validation_alias=AliasPath(*keys))
 
 
-class I18n(Declared):
+class I18n(DeclarationModel):
     """Dify fills a language that is missing with English."""
 
     en_US: str  # noqa: N815 - the key in the YAML
@@ -72,7 +72,7 @@ class I18n(Declared):
 # manifest.yaml: what a plugin is, what it may ask for, and the paths of its other files.
 
 
-class _Access(Declared):
+class _Access(DeclarationModel):
     enabled: bool = False
 
 
@@ -90,7 +90,7 @@ class _StorageAccess(_Access):
     """In bytes."""
 
 
-class Permission(Declared):
+class Permission(DeclarationModel):
     """What the plugin may ask the host for; the daemon refuses the rest."""
 
     tool: _Access = _Access()
@@ -107,13 +107,13 @@ class Permission(Declared):
         return not access or bool(getattr(self, access).enabled)
 
 
-class Plugins(Declared):
+class Plugins(DeclarationModel):
     agent_strategies: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
 
 
-class Manifest(Declared):
+class Manifest(DeclarationModel):
     author: str
     name: str
     version: str
@@ -123,7 +123,7 @@ class Manifest(Declared):
     entrypoint: str = Field(validation_alias=AliasPath("meta", "runner", "entrypoint"))
 
 
-class CredentialOption(Declared):
+class CredentialOption(DeclarationModel):
     value: str
     """YAML reads an unquoted number or yes as another type; Dify turns it into a text."""
 
@@ -132,7 +132,7 @@ class Option(CredentialOption):
     label: I18n
 
 
-class Parameter(Declared):
+class Parameter(DeclarationModel):
     """A parameter of a strategy or of a tool; `form` and the descriptions are a tool's only."""
 
     name: str
@@ -162,7 +162,7 @@ class ToolParameter(Parameter):
     human_description: I18n
 
 
-class CredentialField(Declared):
+class CredentialField(DeclarationModel):
     type: CredentialType
     required: bool = False
     default: Any = None
@@ -173,7 +173,7 @@ class CredentialField(Declared):
         return self.type == "secret-input"
 
 
-class _ShownOn(Declared):
+class _ShownOn(DeclarationModel):
     variable: str
     value: str
 
@@ -192,7 +192,7 @@ class ModelCredential(CredentialField):
         return {"radio": "select", "switch": "boolean"}.get(str(kind), kind)
 
 
-class LanguageModel(Declared):
+class LanguageModel(DeclarationModel):
     model: str
     model_type: str
     features: tuple[str, ...] = ()
@@ -200,7 +200,7 @@ class LanguageModel(Declared):
     deprecated: bool = False
 
 
-class ModelProvider(Declared):
+class ModelProvider(DeclarationModel):
     provider: str
     label: I18n
     supported_model_types: tuple[str, ...] = ()
@@ -233,37 +233,37 @@ class ModelProvider(Declared):
         return {each.variable: each for each in (*self.of_model, *self.of_provider) if each.is_for_language_models}
 
 
-class Identity(Declared):
+class Identity(DeclarationModel):
     author: str
     name: str
     label: I18n
     icon: str = ""
 
 
-class ToolDescription(Declared):
+class ToolDescription(DeclarationModel):
     human: I18n
     llm: str
 
 
-class Loaded(Declared):
+class PartDeclaration(DeclarationModel):
     identity: Identity
     extra: Any = None  # names the Python file
 
 
-class Strategy(Loaded):
+class Strategy(PartDeclaration):
     description: I18n
     parameters: tuple[Parameter, ...] = ()
     output_schema: dict[str, Any] | None = None
 
 
-class Tool(Loaded):
+class ToolDeclaration(PartDeclaration):
     description: ToolDescription
     parameters: tuple[ToolParameter, ...] = ()
     output_schema: dict[str, Any] | None = None
     has_runtime_parameters: bool = False
 
 
-class StrategyProvider(Loaded):
+class StrategyProvider(PartDeclaration):
     strategies: tuple[Strategy, ...]
 
 
@@ -271,8 +271,8 @@ class OAuthCredential(CredentialField):
     name: str
 
 
-class ToolProvider(Loaded):
-    tools: tuple[Tool, ...]
+class ToolProvider(PartDeclaration):
+    tools: tuple[ToolDeclaration, ...]
     credentials_for_provider: dict[str, CredentialField] = Field(default_factory=dict)
     oauth_credentials: tuple[OAuthCredential, ...] = _inside("oauth_schema", "credentials_schema")
 
@@ -296,7 +296,7 @@ class ProvidedTool:
     provider: ToolProvider
     provider_id: str
     """How Dify names it."""
-    declared: Tool
+    declared: ToolDeclaration
 
     @property
     def name(self) -> str:
@@ -308,7 +308,7 @@ class ProvidedTool:
         return self.name, f"{self.provider.identity.name}/{self.name}", f"{self.provider_id}/{self.name}"
 
 
-class PluginDeclaration(Declared):
+class PluginDeclaration(DeclarationModel):
     directory: Path
     manifest: Manifest
     strategy_providers: tuple[StrategyProvider, ...]
@@ -329,7 +329,7 @@ class PluginDeclaration(Declared):
                 for path in manifest.plugins.agent_strategies
             ),
             tool_providers=tuple(
-                _read(directory, path, ToolProvider, ("tools", Tool)) for path in manifest.plugins.tools
+                _read(directory, path, ToolProvider, ("tools", ToolDeclaration)) for path in manifest.plugins.tools
             ),
             model_providers=tuple(_read(directory, path, ModelProvider) for path in manifest.plugins.models),
             is_unpacked=is_unpacked,

@@ -21,7 +21,7 @@ PYPROJECT = "pyproject.toml"
 
 
 @dataclass(frozen=True)
-class Line:
+class RequirementLine:
     """What one line of the file asks for. Options of pip's, such as an index, are not among the lines."""
 
     place: str
@@ -32,7 +32,7 @@ class Line:
     """Why neither pip nor uv can read the line."""
 
 
-def requirement_lines(directory: Path, file: str) -> Iterator[Line]:
+def requirement_lines(directory: Path, file: str) -> Iterator[RequirementLine]:
     """The lines of a file and of the files that it names. OSError or ValueError if one cannot be read."""
     if file == PYPROJECT:
         match tomllib.loads(read_file(directory / file).decode("utf-8-sig")):
@@ -59,16 +59,16 @@ def requirement_lines(directory: Path, file: str) -> Iterator[Line]:
             place = f"{Path(line.filename).name} {place}"
         # uv puts variables in; a path to a wheel is read by its name, which may not be one yet
         is_judged = fault and "${" not in text and not text.startswith((".", "/"))
-        yield Line(place, text, requirement, fault.partition("\n")[0] if is_judged else "")
+        yield RequirementLine(place, text, requirement, fault.partition("\n")[0] if is_judged else "")
 
 
-def _line_of_project(place: str, text: str) -> Line:
+def _line_of_project(place: str, text: str) -> RequirementLine:
     from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - as above
 
     try:
-        return Line(place, text, Requirement(text))
+        return RequirementLine(place, text, Requirement(text))
     except InvalidRequirement as error:
-        return Line(place, text, fault=str(error).partition("\n")[0])
+        return RequirementLine(place, text, fault=str(error).partition("\n")[0])
 
 
 def requirements_file(directory: Path) -> str:
@@ -85,7 +85,7 @@ def requirements_file(directory: Path) -> str:
     return ""
 
 
-def listed(directory: Path) -> list[Line]:
+def listed(directory: Path) -> list[RequirementLine]:
     """OSError or ValueError for a file that cannot be read."""
     file = requirements_file(directory)
     if not file:

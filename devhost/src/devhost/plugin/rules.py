@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, fie
 from pydantic_core import PydanticCustomError
 
 from devhost.plugin import declaration
-from devhost.plugin.declaration import Declared, I18n, as_sent
+from devhost.plugin.declaration import DeclarationModel, I18n, as_sent
 from devhost.plugin.problems import LANGUAGES, Level, Problem
 from devhost.protocol.wire import JsonObject
 from devhost.text import place_of, properties_of
@@ -51,7 +51,7 @@ type Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\
 """As in RFC 3339."""
 
 
-class _Resource(Declared):
+class _Resource(DeclarationModel):
     permission: declaration.Permission = declaration.Permission()
     memory: Annotated[int, Field(gt=0)]
 
@@ -62,20 +62,20 @@ class _Plugins(declaration.Plugins):
     triggers: tuple[Path, ...] = ()
 
 
-class _Runner(Declared):
+class _Runner(DeclarationModel):
     entrypoint: str
     language: Literal["python"]
     version: Path
 
 
-class _Meta(Declared):
+class _Meta(DeclarationModel):
     version: Version
     arch: Annotated[list[Literal["amd64", "arm64"]], Field(min_length=1)]
     runner: _Runner
     minimum_dify_version: str | None = None
 
 
-class Manifest(Declared):
+class ManifestRules(DeclarationModel):
     version: Version
     type: Literal["plugin"]
     author: Annotated[str, Field(pattern=r"^[a-z0-9_-]{1,64}$")]
@@ -201,17 +201,17 @@ class _Strategy(declaration.Strategy):
     has_runtime_parameters: bool = False
 
 
-class _StrategyProvider(Declared):
+class _StrategyProvider(DeclarationModel):
     identity: _ProviderIdentity
     strategies: Annotated[list[str], Field(min_length=1)]
     extra: Any = None
 
 
-class _AutoGenerate(Declared):
+class _AutoGenerate(DeclarationModel):
     type: Literal["prompt_instruction"]
 
 
-class _Template(Declared):
+class _Template(DeclarationModel):
     enabled: bool = False
 
 
@@ -279,7 +279,7 @@ class _Description(declaration.ToolDescription):
     llm: Annotated[str, Field(min_length=1)]
 
 
-class _Tool(declaration.Tool):
+class _Tool(declaration.ToolDeclaration):
     identity: _Identity
     description: _Description
     parameters: tuple[_ToolParameter, ...] = ()
@@ -315,7 +315,7 @@ class _Credential(declaration.CredentialField):
     url: str | None = None
 
 
-class _OAuth(Declared):
+class _OAuth(DeclarationModel):
     client_schema: tuple[_Credential, ...] = ()
     credentials_schema: tuple[_Credential, ...] = ()
 
@@ -330,7 +330,7 @@ class _ToolProviderIdentity(_ProviderIdentity):
     tags: tuple[Annotated[Tag, AfterValidator(_of_a_tool)], ...] = ()
 
 
-class _ToolProvider(Declared):
+class _ToolProvider(DeclarationModel):
     identity: _ToolProviderIdentity
     credentials_for_provider: dict[str, _Credential] = Field(default_factory=dict)
     credentials_schema: Any = None
@@ -339,14 +339,14 @@ class _ToolProvider(Declared):
     extra: Any = None
 
 
-PROVIDERS: Mapping[str, tuple[type[Declared], str, type[Declared]]] = {
+PROVIDERS: Mapping[str, tuple[type[DeclarationModel], str, type[DeclarationModel]]] = {
     "agent_strategies": (_StrategyProvider, "strategies", _Strategy),
     "tools": (_ToolProvider, "tools", _Tool),
 }
 """By its kind in the manifest, a provider, its key with the paths of its parts, and such a part."""
 
 
-def faults(kind: type[Declared], file: str, written: JsonObject) -> Iterator[Problem]:
+def faults(kind: type[DeclarationModel], file: str, written: JsonObject) -> Iterator[Problem]:
     """Each field once, although a field of several types breaks the rules of each."""
     for way in _switches(written):
         sentence = "YAML reads it as true or false, and Dify as the text True or False: write it in quotes"
@@ -363,7 +363,7 @@ def faults(kind: type[Declared], file: str, written: JsonObject) -> Iterator[Pro
             if path[-1] in {"str", "bool", "int", "float"}:  # pydantic names the types of a union behind the field
                 path = path[:-1]
             if each["type"] == "extra_forbidden":
-                known = _keys(Declared)
+                known = _keys(DeclarationModel)
                 languages = f"texts are in {', '.join(LANGUAGES)} only"
                 sentence = f"Dify drops it: there is no key {misspelt(path[-1], known)}, and {languages}"
                 if path[-1] in known:
@@ -403,6 +403,6 @@ def _switches(value: object, way: Way = ()) -> Iterator[Way]:
         yield from _switches(part, (*way, key))
 
 
-def _keys(kind: type[Declared]) -> set[str]:
+def _keys(kind: type[DeclarationModel]) -> set[str]:
     """The keys of a kind, and of all kinds that are derived from it."""
     return set(kind.model_fields).union(*map(_keys, kind.__subclasses__()))

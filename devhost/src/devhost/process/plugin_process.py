@@ -22,7 +22,7 @@ from devhost.node.outputs.run import CRASHED, RunError, printed_error
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.program import LONGEST_READ, Transport, TransportName
 from devhost.process.serverless import HttpTransport
-from devhost.process.session import Places, Session, Stop, Watcher
+from devhost.process.session import QueuePlaces, Session, Stop, Watcher
 from devhost.process.transports import StdioTransport, TcpTransport
 from devhost.protocol.wire import Failed, JsonObject, Lost, read_session_event, request_envelope
 from devhost.text import Secrets, json_or
@@ -189,7 +189,12 @@ class PluginProcess:
         return error
 
     def open_session(
-        self, request: JsonObject, conversation_id: str | None = None, *, serves: str = "", places: Places | None = None
+        self,
+        request: JsonObject,
+        conversation_id: str | None = None,
+        *,
+        serves: str = "",
+        places: QueuePlaces | None = None,
     ) -> Session:
         """Sends the request; what comes back is in the session, which has `places` for it.
 
@@ -201,7 +206,7 @@ class PluginProcess:
             self.declaration,
             self._send,
             self._forget,
-            places or Places(),
+            places or QueuePlaces(),
             self._say,
             partial(self._transport.where, [session_id]),
         )

@@ -18,7 +18,7 @@ from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import Ended, Failed, Invoked, JsonObject, Lost, SessionEvent, Streamed, answer_envelope
 
 
-class Places:
+class QueuePlaces:
     """Places in the daemon's queue between a plugin and Dify's API. While all are taken, messages are lost.
 
     Thread-safe.
@@ -30,7 +30,7 @@ class Places:
         self._lost = lost
         self._free = threading.Semaphore(count)
 
-    def take(self, what: str) -> bool:
+    def take_place(self, what: str) -> bool:
         """False if `what` is lost."""
         if not self.count or self._free.acquire(blocking=False):
             return True
@@ -63,7 +63,7 @@ class Session:
     declaration: PluginDeclaration
     _send: Callable[[JsonObject], None]
     _forget: Callable[[str], None]
-    _places: Places = field(default_factory=Places)
+    _places: QueuePlaces = field(default_factory=QueuePlaces)
     """For messages that wait to be read; without them none is lost."""
     tell: Callable[[str], None] = lambda _: None
     """Takes a sentence of devhost's own about the session, for the person who watches."""
@@ -92,7 +92,7 @@ class Session:
         waiting = ""
         if isinstance(event, Streamed):
             waiting = _waiting(event.data)
-        if not waiting or self._places.take(f"a message ({waiting})"):
+        if not waiting or self._places.take_place(f"a message ({waiting})"):
             self._events.put(event)
 
     def stop(self) -> None:

@@ -31,7 +31,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Field:
+class StructField:
     name: str
     """As Go writes it."""
     kind: Kind
@@ -52,12 +52,12 @@ class Struct:
         self.nullable = nullable
         self.short_name = name.rpartition(".")[2]
         named = [part if isinstance(part, tuple) else ("", part) for part in parts]
-        self.fields: dict[str, Field] = {}
+        self.fields: dict[str, StructField] = {}
         for within, keys in named:
             for marked, kind in keys.items():
                 key = marked.lstrip("!?")
                 go_name = "".join(part.capitalize() for part in key.split("_"))
-                self.fields[key] = Field(go_name, kind, within, marked.startswith("!"), marked.startswith("?"))
+                self.fields[key] = StructField(go_name, kind, within, marked.startswith("!"), marked.startswith("?"))
 
 
 _FUNCTION = Struct("", {"name": "string", "arguments": "string"})

@@ -32,14 +32,14 @@ from devhost.words import counted
 
 
 @dataclass(frozen=True)
-class Case:
+class RecordedCase:
     script: JsonObject
     """As plain data, in the order of a script's keys."""
     lacks: tuple[str, ...]
     """A sentence for each thing of the run that is not in it."""
 
 
-def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> Case:
+def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> RecordedCase:
     """`file`: the trace's, for sentences."""
     turns, left_out = _repeatable(trace, file)
     about = ""
@@ -52,7 +52,7 @@ def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> Case:
     others = (kind.replace("_", " ") for kind in asked if kind not in {*parts.MODEL_CALLS, "tool"})
     not_repeated = (f"the answer to the call for {kind}: devhost gives it when the case runs" for kind in others)
     lacks = (left_out, *not_repeated, *files.lacking)
-    return Case(whole, tuple(dict.fromkeys(filter(None, lacks))))
+    return RecordedCase(whole, tuple(dict.fromkeys(filter(None, lacks))))
 
 
 def conversation_of(trace: Trace, file: Path) -> list[TracedTurn]:
@@ -332,7 +332,7 @@ def readable(data: object) -> str:
     return yaml.dump(data, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=110)
 
 
-def write_case(case: Case, file: Path) -> None:
+def write_case(case: RecordedCase, file: Path) -> None:
     lacks = "".join(f"# Not recorded: {' '.join(sentence.split())}\n" for sentence in case.lacks)
     with worded(lambda why: TraceError(f"{file} cannot be written: {why}")):
         file.write_text(f"{lacks}{readable(case.script)}", encoding="utf-8")

@@ -191,7 +191,7 @@ class View:
         if content is not None:
             self._console.print(content, soft_wrap=soft_wrap)
 
-    def judge(self, failures: Sequence[str]) -> None:
+    def show_expectations(self, failures: Sequence[str]) -> None:
         """After what has expectations; `failures`: a sentence for each that failed."""
         if not failures:
             self._console.print(Text("every expectation fits", "green"))

@@ -19,7 +19,7 @@ from devhost.terminal import tables
 from devhost.terminal.screen import STYLES, View
 from devhost.terminal.tables import printable
 from devhost.trace import flow
-from devhost.trace.played import PlayedTurn, Row, agent_node, begun, told_by
+from devhost.trace.played import NodeRow, PlayedTurn, agent_node, begun, told_by
 from devhost.words import counted, in_a_line
 
 # The nodes of a turn as rows in a terminal; an agent's log tree, and the rounds of a loop, stand under their row.
@@ -38,13 +38,13 @@ def turn_log(turn: PlayedTurn, *, whole: bool) -> RenderableType | None:
     return None
 
 
-def _agent_log(row: Row, *, whole: bool) -> RenderableType | None:
+def _agent_log(row: NodeRow, *, whole: bool) -> RenderableType | None:
     if row.run is None:
         return tables.log_tree(row.logs, whole=whole)
     return tables.log_tree(row.logs, row.run.calls, whole=whole)
 
 
-def _tree(row: Row, *, whole: bool) -> Tree:
+def _tree(row: NodeRow, *, whole: bool) -> Tree:
     tree = Tree(_line(row, whole=whole), guide_style="dim")
     log = _agent_log(row, whole=whole)
     if log is not None:
@@ -60,13 +60,13 @@ def _tree(row: Row, *, whole: bool) -> Tree:
     return tree
 
 
-def _must_be_seen(row: Row) -> bool:
+def _must_be_seen(row: NodeRow) -> bool:
     """Nothing that went wrong is folded, and no agent's tree."""
     is_plain = row.ended is not None and row.status == "succeeded" and not row.ended.retries and not row.logs
     return not is_plain or any(_must_be_seen(inner) for rows in row.rounds.values() for inner in rows)
 
 
-def _line(row: Row, *, whole: bool) -> Text:
+def _line(row: NodeRow, *, whole: bool) -> Text:
     mark, style = MARKS[row.status]
     fit: dict[str, Any] = {"overflow": "ellipsis", "no_wrap": True}
     if whole:
@@ -92,7 +92,7 @@ def _line(row: Row, *, whole: bool) -> Text:
     return line
 
 
-def _waiting(row: Row) -> str:
+def _waiting(row: NodeRow) -> str:
     if row.form and not row.answered:
         return "waits for an answer"
     return "not finished"
@@ -146,7 +146,7 @@ class TurnView(View):
                 self._write(list(self._spans.feed(event.text)))
             case flow.NodeStarted() if not turn.is_direct:
                 self.screen.show_status(printable(event.node.title or event.node.id))
-            case flow.AgentLog():
+            case flow.AgentLogLine():
                 entry = event.message["message"]
                 if entry.get("status") == "start":
                     label = str(entry.get("label"))

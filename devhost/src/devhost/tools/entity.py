@@ -7,7 +7,7 @@ from functools import partial
 from devhost.errors import NodeParameterError, ParameterError, about, naming
 from devhost.node.parameters import NodeVariables
 from devhost.plugin.casting import cast_parameter, initial_value
-from devhost.plugin.declaration import FILES, Parameter, ProvidedTool, Tool
+from devhost.plugin.declaration import FILES, Parameter, ProvidedTool, ToolDeclaration
 from devhost.protocol.wire import JsonObject
 
 EMPTY_TOOL: JsonObject = {
@@ -100,7 +100,7 @@ def _in_panel(entity: JsonObject, values: JsonObject) -> JsonObject:
     return {**entity, "parameters": parameters, "runtime_parameters": values}
 
 
-def _value(tool: Tool, parameter: Parameter, fixed: Mapping[str, object]) -> object:
+def _value(tool: ToolDeclaration, parameter: Parameter, fixed: Mapping[str, object]) -> object:
     name = f"{tool.identity.name}.{parameter.name}"
     with about(f"set.{name}"):
         try:
@@ -114,7 +114,7 @@ def _value(tool: Tool, parameter: Parameter, fixed: Mapping[str, object]) -> obj
 AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "number", "boolean", "date", "checkbox"})
 
 
-def typed_values(tool: Tool, texts: Mapping[str, str]) -> dict[str, object]:
+def typed_values(tool: ToolDeclaration, texts: Mapping[str, str]) -> dict[str, object]:
     values: dict[str, object] = {}
     for name, text in texts.items():
         where = f"{tool.identity.name}.{name}"
@@ -123,7 +123,7 @@ def typed_values(tool: Tool, texts: Mapping[str, str]) -> dict[str, object]:
     return values
 
 
-def parameter_of(tool: Tool, name: str) -> Parameter:
+def parameter_of(tool: ToolDeclaration, name: str) -> Parameter:
     """ParameterError if the tool does not declare it."""
     parameters = {parameter.name: parameter for parameter in tool.parameters}
     if name not in parameters:

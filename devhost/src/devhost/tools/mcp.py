@@ -26,8 +26,15 @@ from devhost.node.messages import UNKNOWN_MIME_TYPE
 from devhost.node.outputs.run import printed_error
 from devhost.plugin.casting import cast_given
 from devhost.plugin.contents import SECRET
-from devhost.plugin.declaration import I18n, Identity, ProvidedTool, ToolDescription, ToolParameter, ToolProvider
-from devhost.plugin.declaration import Tool as DeclaredTool
+from devhost.plugin.declaration import (
+    I18n,
+    Identity,
+    ProvidedTool,
+    ToolDeclaration,
+    ToolDescription,
+    ToolParameter,
+    ToolProvider,
+)
 from devhost.process.session import Answer, Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets, json_or, properties_of
@@ -109,10 +116,10 @@ KEPT = frozenset({"type", "description", "title", "$schema"})
 """Keywords of a simple parameter's schema that change nothing when they are lost, or reach the agent."""
 
 
-def declared_tool(server: str, tool: "mcp_types.Tool") -> DeclaredTool:
+def declared_tool(server: str, tool: "mcp_types.Tool") -> ToolDeclaration:
     """SetupError for a type of a parameter that Dify does not know."""
     described = tool.description or ""
-    return DeclaredTool(
+    return ToolDeclaration(
         identity=_identity(tool.name),
         description=ToolDescription(human=I18n(en_US=described), llm=described),
         parameters=tuple(_parameter(server, tool, name, schema) for name, schema in _properties(tool).items()),

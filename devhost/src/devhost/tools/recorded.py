@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from devhost.errors import InvocationError, RefusedCallError
 from devhost.golang import remarshalled
-from devhost.models.scripted.script import Recorded, RecordedCall, RecordedPart
+from devhost.models.scripted.script import RecordedCall, RecordedPart, RecordedRequest
 from devhost.plugin.casting import is_file
 from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
@@ -31,7 +31,7 @@ class RecordedAnswers:
             self._waiting[_key(call.provider, call.tool, call.arguments)].append(call)
             self._names[call.tool] += 1
 
-    def take(self, provider: str, tool: str, arguments: JsonObject) -> RecordedCall | None:
+    def next_call(self, provider: str, tool: str, arguments: JsonObject) -> RecordedCall | None:
         with self._taking:
             waiting = self._waiting.get(_key(provider, tool, arguments))
             if not waiting:
@@ -84,7 +84,7 @@ class RecordedTool:
 
         Of one that failed, RefusedCallError, whose words reach the plugin unchanged.
         """
-        recorded = self._answers.take(self.provider, self.name, parameters)
+        recorded = self._answers.next_call(self.provider, self.name, parameters)
         if recorded is not None:
             yield from map(message_of, recorded.answer)
             if recorded.error is not None:
@@ -95,7 +95,7 @@ class RecordedTool:
             raise InvocationError(NOT_RECORDED, self._answers.lacks(self.name, parameters))
 
 
-def recorded_tools(recorded: Recorded, instead: Sequence[Tool] = ()) -> list[Tool]:
+def recorded_tools(recorded: RecordedRequest, instead: Sequence[Tool] = ()) -> list[Tool]:
     """Those that `instead` does not have."""
     answers = RecordedAnswers(recorded.calls)
     taken = {(tool.provider, tool.name) for tool in instead}

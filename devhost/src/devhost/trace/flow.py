@@ -22,7 +22,7 @@ _ANYTHING = GetPydanticSchema(lambda _type, _handler: core_schema.any_schema())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timed:
+class TimedLine:
     """A line of a trace, apart from its first one."""
 
     at: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
@@ -55,7 +55,7 @@ class FlowGraph:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowLine(Timed):
+class FlowLine(TimedLine):
     """A turn begins."""
 
     event: Literal["flow"] = "flow"
@@ -100,12 +100,12 @@ class FlowNode:
 
 
 @dataclass(frozen=True)
-class Told(Timed):
+class TurnEvent(TimedLine):
     """What happens in a turn. The same values go through a flow's view and are the lines of its trace."""
 
 
 @dataclass(frozen=True)
-class NodeStarted(Told):
+class NodeStarted(TurnEvent):
     execution: str
     """The id of this run of the node: in a loop a node runs several times."""
     node: FlowNode
@@ -115,7 +115,7 @@ class NodeStarted(Told):
 
 
 @dataclass(frozen=True)
-class NodeEnded(Told):
+class NodeEnded(TurnEvent):
     execution: str
     node: FlowNode
     status: NodeStatus
@@ -147,7 +147,7 @@ class NodeEnded(Told):
 
 
 @dataclass(frozen=True)
-class AgentLog:
+class AgentLogLine:
     """A log message of an Agent node's strategy, as `Host.run` tells of it. It stands in the messages of a trace."""
 
     execution: str
@@ -156,7 +156,7 @@ class AgentLog:
 
 
 @dataclass(frozen=True)
-class SourcesRead(Told):
+class SourcesRead(TurnEvent):
     """A model node has put segments of knowledge into its prompt: the app shows them as sources of the answer."""
 
     execution: str
@@ -166,7 +166,7 @@ class SourcesRead(Told):
 
 
 @dataclass(frozen=True)
-class NodeCalled(Told):
+class NodeCalled(TurnEvent):
     """A node asked a model or called a tool itself. What an agent asks and calls is in the messages of its plugin."""
 
     node: FlowNode
@@ -179,7 +179,7 @@ class NodeCalled(Told):
 
 
 @dataclass(frozen=True)
-class AnswerText(Told):
+class AnswerText(TurnEvent):
     """A piece of the text that the user of the app sees: of an Answer node, or of an End node's first text."""
 
     node: FlowNode
@@ -212,7 +212,7 @@ class Button:
 
 
 @dataclass(frozen=True)
-class FormAsked(Told):
+class FormAsked(TurnEvent):
     """A form of a Human Input node waits for an answer. The node has started, and ends when the flow goes on."""
 
     form: str
@@ -261,7 +261,7 @@ type AnsweredBy = Literal["script", "terminal", "console", "timeout"]
 
 
 @dataclass(frozen=True)
-class FormAnswered(Told):
+class FormAnswered(TurnEvent):
     form: str
     button: str
     """Its id, or `TIMEOUT`."""
@@ -271,7 +271,7 @@ class FormAnswered(Told):
 
 
 @dataclass(frozen=True)
-class FlowEnded(Told):
+class FlowEnded(TurnEvent):
     status: FlowStatus
     outputs: JsonObject
     """A chatflow has `answer` and `files`, a workflow what its End node lists."""
@@ -282,7 +282,7 @@ class FlowEnded(Told):
 
 
 @dataclass(frozen=True)
-class FlowJudged(Told):
+class FlowJudged(TurnEvent):
     """After a turn that is not as its script expects it."""
 
     failures: tuple[str, ...]
@@ -291,5 +291,5 @@ class FlowJudged(Told):
 
 
 type FlowTold = NodeStarted | NodeEnded | SourcesRead | AnswerText | FormAsked | FormAnswered | FlowEnded
-type FlowEvent = FlowTold | AgentLog
+type FlowEvent = FlowTold | AgentLogLine
 type FlowTraceLine = FlowLine | NodeCalled | FlowJudged | FlowTold

@@ -20,9 +20,9 @@ from devhost.node.outputs.run import Run, report
 from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.text import MASK, Secrets, open_file, read_file, worded
-from devhost.trace.flow import FlowTraceLine, Timed
+from devhost.trace.flow import FlowTraceLine, TimedLine
 
-# The lines of a trace. The first is a `Header`; each of the others has the seconds since then as `at`.
+# The lines of a trace. The first is a `TraceHeader`; each of the others has the seconds since then as `at`.
 #
 # A message is what crossed between the host and a plugin; an end is the result of one session of the strategy; a
 # notice is a text about the plugins before a run, a remark a sentence about the model after one. A printed line is
@@ -30,11 +30,11 @@ from devhost.trace.flow import FlowTraceLine, Timed
 # `trace/flow.py` say what a flow did, between the messages of its agents.
 
 
-class Line(BaseModel):
+class FrozenLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
-class Header(Line):
+class TraceHeader(FrozenLine):
     trace: Literal["devhost"]
     version: Literal[1]
     started: AwareDatetime
@@ -51,7 +51,7 @@ class Header(Line):
 
 
 @dataclass(frozen=True)
-class MessageLine(Timed):
+class MessageLine(TimedLine):
     side: Annotated[Side, Field(alias="from")]
     plugin: str
     message: JsonObject
@@ -66,7 +66,7 @@ def _run_of(printed: object) -> object:
 
 
 @dataclass(frozen=True)
-class EndLine(Timed):
+class EndLine(TimedLine):
     session_id: str
     asked: Mapping[str, int]
     outcome: Annotated[Run, BeforeValidator(_run_of)]
@@ -77,20 +77,20 @@ class EndLine(Timed):
 
 
 @dataclass(frozen=True)
-class SentenceLine(Timed):
+class SentenceLine(TimedLine):
     sentence: str
     event: Literal["notice", "remark"]
 
 
 @dataclass(frozen=True)
-class PrintedLine(Timed):
+class PrintedLine(TimedLine):
     plugin: str
     text: str
     event: Literal["printed"] = "printed"
 
 
 @dataclass(frozen=True)
-class ServingLine(Timed):
+class ServingLine(TimedLine):
     session_id: str
     request_id: str
     event: Literal["serving"] = "serving"
@@ -107,7 +107,7 @@ _LINE: TypeAdapter[TraceLine] = TypeAdapter(TraceLine, config=ConfigDict(defer_b
 
 @dataclass(frozen=True)
 class Trace:
-    header: Header
+    header: TraceHeader
     lines: tuple[TraceLine, ...]
     cut_off: bool
     """The last line is incomplete: the process that wrote it was killed."""
@@ -135,7 +135,7 @@ def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
     if written:
         first, *others = written
     cut_off = bool(rest.strip())
-    header = _read(Header.model_validate, first, f"{file}, line 1: not a trace of devhost")
+    header = _read(TraceHeader.model_validate, first, f"{file}, line 1: not a trace of devhost")
     numbered = [(number, text) for number, text in enumerate(others, start=2) if text.strip()]
     if only is not None:
         numbered = [(number, line) for number, line in numbered if only.search(line)]
@@ -181,7 +181,7 @@ class TraceWriter(Watcher):
                 _take(self._file, file)
                 self._file.truncate(0)
         self._began = time.monotonic()
-        header = Header(trace="devhost", version=1, started=datetime.now(UTC), **secrets.masked(dict(facts or {})))
+        header = TraceHeader(trace="devhost", version=1, started=datetime.now(UTC), **secrets.masked(dict(facts or {})))
         self._append(header.model_dump(mode="json"))
 
     def __enter__(self) -> Self:

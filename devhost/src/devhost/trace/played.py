@@ -9,25 +9,25 @@ from decimal import Decimal
 from typing import Literal
 
 from devhost.node.outputs.outputs import AgentLog, Finding, LogEntry
-from devhost.node.outputs.run import Ending, Run, report
+from devhost.node.outputs.run import Run, RunEnd, report
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
 from devhost.trace import flow
 
 LOST = flow.FlowEnded("failed", {}, "the trace ends before the flow does: it was killed, or it is still going on")
 """The end of a turn whose trace has none."""
-WAITS = Ending("waits for an answer", "limited")
-ENDINGS: Mapping[flow.FlowStatus, Ending] = {
-    "succeeded": Ending("finished", "good"),
-    "partial-succeeded": Ending("finished with an error", "limited"),
-    "failed": Ending("failed", "bad"),
-    "stopped": Ending("stopped", "limited"),
+WAITS = RunEnd("waits for an answer", "limited")
+ENDINGS: Mapping[flow.FlowStatus, RunEnd] = {
+    "succeeded": RunEnd("finished", "good"),
+    "partial-succeeded": RunEnd("finished with an error", "limited"),
+    "failed": RunEnd("failed", "bad"),
+    "stopped": RunEnd("stopped", "limited"),
     "paused": WAITS,
 }
 
 
 @dataclass
-class Row:
+class NodeRow:
     """A run of a node."""
 
     execution: str
@@ -49,7 +49,7 @@ class Row:
     """By whom its form was answered, with what, and how long a person took."""
     log: AgentLog = field(default_factory=AgentLog)
     """What the strategy of an Agent node has logged."""
-    rounds: dict[int, list["Row"]] = field(default_factory=dict)
+    rounds: dict[int, list["NodeRow"]] = field(default_factory=dict)
     """The rows inside a loop or an iteration, by round."""
 
     @property
@@ -109,13 +109,13 @@ class PlayedTurn:
     """A strategy is played without a flow around it: the turn has one Agent node."""
     finished: float = 0.0
     """The time of the last event."""
-    roots: list[Row] = field(default_factory=list)
+    roots: list[NodeRow] = field(default_factory=list)
     """In the order in which they began; rounds stand in the row of their container."""
-    rows: dict[str, Row] = field(default_factory=dict)
+    rows: dict[str, NodeRow] = field(default_factory=dict)
     """All, by the id of their execution."""
     nodes: list[flow.NodeEnded] = field(default_factory=list)
     """In the order in which they ended."""
-    form: Row | None = None
+    form: NodeRow | None = None
     """The node whose form waits for an answer, or is left open."""
     before_form: int = 0
     """How many nodes had ended when the last form began to wait: what their agents asked for, it has answered."""
@@ -131,14 +131,14 @@ class PlayedTurn:
         self.finished = max(self.finished, at)
         match event:
             case flow.NodeStarted():
-                self._start(Row(event.execution, event.node, at, event.round))
+                self._start(NodeRow(event.execution, event.node, at, event.round))
             case flow.NodeEnded():
                 self.nodes.append(event)
                 row = self.rows.get(event.execution)
-                row = row or self._start(Row(event.execution, event.node, at, event.round))
+                row = row or self._start(NodeRow(event.execution, event.node, at, event.round))
                 row.ended = event
                 row.finished = at
-            case flow.AgentLog() if event.execution in self.rows:
+            case flow.AgentLogLine() if event.execution in self.rows:
                 self.rows[event.execution].log.add({"data": {}, **event.message["message"]})
             case flow.SourcesRead():
                 self.sources += event.sources
@@ -158,7 +158,7 @@ class PlayedTurn:
             case flow.FlowEnded():
                 self.ended = event
 
-    def _start(self, row: Row) -> Row:
+    def _start(self, row: NodeRow) -> NodeRow:
         last = reversed(self.rows.values())
         inside = next((each for each in last if each.node.id == row.node.container and each.ended is None), None)
         self.rows[row.execution] = row
@@ -210,10 +210,10 @@ class PlayedTurn:
         return [finding for run in self.runs for finding in run.findings]
 
     @property
-    def ending(self) -> Ending:
+    def ending(self) -> RunEnd:
         """How the turn ended. In a turn that succeeded, an agent may still wait for the user, or have stopped early."""
         if self.ended is None:
-            return Ending("not ended", "bad")
+            return RunEnd("not ended", "bad")
         if self.own is not None:
             return self.own.ending
         ending = ENDINGS[self.ended.status]
@@ -226,7 +226,7 @@ class PlayedTurn:
         return ending
 
     @property
-    def flat(self) -> Iterator[tuple[int, Row]]:
+    def flat(self) -> Iterator[tuple[int, NodeRow]]:
         """All rows in the order in which they began, each with the number of containers that it is in."""
         return _flat(self.roots, 0)
 
@@ -270,7 +270,7 @@ def told_by(node: flow.FlowNode, message: JsonObject) -> flow.FlowEvent | None:
         case {"type": "text", "message": {"text": str(text)}}:
             return flow.AnswerText(node, text)
         case {"type": "log", "message": {"id": str(), "label": str(), "status": str()}}:
-            return flow.AgentLog(AGENT, node, message)
+            return flow.AgentLogLine(AGENT, node, message)
         case _:
             return None
 
@@ -291,14 +291,14 @@ def ends(run: Run, inputs: JsonObject | None = None) -> tuple[flow.NodeEnded, fl
     return ended, flow.FlowEnded(status, {"answer": run.outputs.text, "files": run.outputs.files}, error)
 
 
-def _flat(rows: Sequence[Row], depth: int) -> Iterator[tuple[int, Row]]:
+def _flat(rows: Sequence[NodeRow], depth: int) -> Iterator[tuple[int, NodeRow]]:
     for row in rows:
         yield depth, row
         for _, inner in sorted(row.rounds.items()):
             yield from _flat(inner, depth + 1)
 
 
-def _answered(event: flow.FormAnswered, row: Row, at: float) -> str:
+def _answered(event: flow.FormAnswered, row: NodeRow, at: float) -> str:
     pressed = row.pressed
     words = {"timeout": "not answered in time", "script": f"answered by the script: {pressed}"}
     return words.get(event.by, f"answered by a person in the {event.by} after {at - row.asked:.1f} s: {pressed}")

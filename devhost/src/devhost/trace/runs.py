@@ -11,7 +11,7 @@ from devhost.errors import InvocationError, NodeFailedError, WireError
 from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore
 from devhost.node.outputs.outputs import NodeOutputs, OutputsFold, spent
-from devhost.node.outputs.run import UNFINISHED, CallsMade, Run, ToolCall, error_line
+from devhost.node.outputs.run import UNFINISHED, CallsMade, Run, SentToolCall, error_line
 from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import Invoked, JsonObject, Streamed, read_session_event
 from devhost.text import json_or
@@ -33,7 +33,7 @@ def items(value: object) -> list[JsonObject]:
 
 
 @dataclass(frozen=True)
-class Piece:
+class AnswerPiece:
     """A message of an answer, and when it came."""
 
     at: float
@@ -51,7 +51,7 @@ class Call:
     ended: float | None = None
     """None if it has no end, because the run was over before."""
     error: str = ""
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[AnswerPiece] = field(default_factory=list)
     id: str = ""
     parent: str = ""
     """The id of the call by which a tool was asked that made this call; empty for the strategy's own calls."""
@@ -118,7 +118,7 @@ class TracedRun:
     began: float
     finished: float
     """The time of its end, or of the last line of the trace."""
-    streamed: list[Piece] = field(default_factory=list)
+    streamed: list[AnswerPiece] = field(default_factory=list)
     """The strategy's answer."""
     calls: list[Call] = field(default_factory=list)
     """The calls that the strategy made, and those of the tools that it called."""
@@ -191,7 +191,7 @@ class _Reader:
         with contextlib.suppress(WireError, InvocationError):
             match read_session_event(data):
                 case Streamed(dict(message)) if not parent:
-                    run.streamed.append(Piece(line.at, agent_message(message)))
+                    run.streamed.append(AnswerPiece(line.at, agent_message(message)))
                 case Invoked(request_id, kind, request):
                     call = Call(line.plugin, kind, request, line.at, id=request_id, parent=parent)
                     run.calls.append(call)
@@ -202,7 +202,7 @@ def _answer(run: TracedRun, call: Call, at: float, data: JsonObject) -> None:
     if run.end is not None:
         return
     if data.get("event") == "response":
-        call.pieces.append(Piece(at, mapping(data.get("data"))))
+        call.pieces.append(AnswerPiece(at, mapping(data.get("data"))))
         return
     call.ended = at
     if data.get("event") == "error":
@@ -280,12 +280,12 @@ def run_of(traced: TracedRun, strategy: str) -> Run:
     else:
         failures = {call.id: call.reason for call in traced.calls if call.error}
     tools = {
-        call.id: ToolCall(str(call.request.get("tool")), call.arguments, failures.get(call.id, ""))
+        call.id: SentToolCall(str(call.request.get("tool")), call.arguments, failures.get(call.id, ""))
         for call in traced.calls
         if call.kind == "tool"
     }
     if traced.end:  # the list of runs reads how a run ended, and none of its calls
-        tools |= {request: ToolCall("", {}, why) for request, why in failures.items() if request not in tools}
+        tools |= {request: SentToolCall("", {}, why) for request, why in failures.items() if request not in tools}
     if traced.end:
         counts = traced.end.asked
     else:

@@ -11,7 +11,7 @@ from devhost.node.parameters import files_among
 from devhost.trace import flow
 from devhost.trace.lines import Trace
 from devhost.trace.played import AGENT, PlayedTurn, agent_node, ends
-from devhost.trace.runs import Call, Piece, TracedRun, run_of, traced_runs
+from devhost.trace.runs import AnswerPiece, Call, TracedRun, run_of, traced_runs
 
 STRATEGY = "strategy"
 """The kind of a turn without a flow, beside `chatflow` and `workflow`."""
@@ -120,7 +120,7 @@ def _of_flow(trace: Trace) -> list[TracedTurn]:
             case flow.FlowLine():
                 turns.append(TracedTurn(line, strategy, began=line.at, finished=line.at))
             case flow.NodeCalled():
-                pieces = [Piece(line.at, piece) for piece in line.pieces]
+                pieces = [AnswerPiece(line.at, piece) for piece in line.pieces]
                 call = Call("", line.kind, line.request, line.at, line.at, line.error, pieces)
                 turns[-1].calls.setdefault(line.node.id, []).append(call)
             case flow.FlowJudged():
@@ -131,7 +131,7 @@ def _of_flow(trace: Trace) -> list[TracedTurn]:
                     runs.remove(run)
                     turns[-1].agents.setdefault(line.execution, []).append(run)
                 turns[-1].tell(replace(line, run=None if run is None else run_of(run, strategy)))
-            case flow.Told():
+            case flow.TurnEvent():
                 turns[-1].tell(line)
     for turn in turns:
         for run in reversed(runs):

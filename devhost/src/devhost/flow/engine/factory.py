@@ -22,9 +22,9 @@ from graphon.nodes.tool.tool_node import ToolNode
 from pydantic import ValidationError
 
 from devhost.errors import FlowFileError
-from devhost.flow.engine.models import History, NodeModel, PromptsAsSaved
+from devhost.flow.engine.models import NodeModel, PastMessages, PromptsAsSaved
 from devhost.flow.engine.nodes import AgentNode, KnowledgeNode, LimitedTemplates, LocalCode, ToolRuntime
-from devhost.flow.engine.turn import Playing
+from devhost.flow.engine.turn import RunningTurn
 from devhost.limits import HostLimits
 from devhost.text import describe
 from devhost.trace.flow import FlowNode
@@ -50,7 +50,7 @@ its readers of documents take more than a second to import."""
 
 @dataclass
 class FlowNodeFactory(SlimDslNodeFactory):
-    playing: Playing
+    playing: RunningTurn
 
     @override
     def validate_node(self, node_config: NodeConfigDict) -> NodeExecutionType:
@@ -128,7 +128,7 @@ class FlowNodeFactory(SlimDslNodeFactory):
         remembers = data.memory is not None and self.playing.file.is_chatflow
         return {
             "model_instance": NodeModel(node, data.model, self.playing),
-            "memory": History(self.playing.turn.history) if remembers else None,
+            "memory": PastMessages(self.playing.turn.history) if remembers else None,
             "prompt_message_serializer": PromptsAsSaved(),
         }
 

@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from devhost.errors import FlowFileError
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import factory_of, graph_of
-from devhost.flow.engine.turn import Playing
-from devhost.flow.outside import Allowed
-from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.engine.turn import RunningTurn
+from devhost.flow.outside import OutsideAccess
+from devhost.flow.turn import FlowTurn, TurnContext
 from devhost.script import Script, ScriptedModels
 from devhost.text import describe
 
@@ -26,7 +26,7 @@ from devhost.text import describe
 def refusals(file: FlowFile) -> list[str]:
     script = Script(place=str(file.path))
     models = ScriptedModels(script, script)
-    playing = Playing(file, FlowTurn(), Surroundings(None, models, allowed=Allowed(http=True, code=True)))
+    playing = RunningTurn(file, FlowTurn(), TurnContext(None, models, allowed=OutsideAccess(http=True, code=True)))
     state = RuntimeState(variable_pool=VariablePool(), start_at=0.0, workflow_id=file.path.stem)
     if wrong := [*_wrong_data(playing, state)]:
         return wrong
@@ -37,7 +37,7 @@ def refusals(file: FlowFile) -> list[str]:
     return []
 
 
-def _wrong_data(playing: Playing, state: RuntimeState) -> Iterator[str]:
+def _wrong_data(playing: RunningTurn, state: RuntimeState) -> Iterator[str]:
     """Looks at every node, because the engine stops at the first wrong one."""
     factory = factory_of(playing, state)
     for config in factory.graph_config["nodes"]:
@@ -51,7 +51,7 @@ def _wrong_data(playing: Playing, state: RuntimeState) -> Iterator[str]:
             yield _sentence(playing, error)
 
 
-def _sentence(playing: Playing, error: FlowFileError) -> str:
+def _sentence(playing: RunningTurn, error: FlowFileError) -> str:
     return str(error).removeprefix(f"{playing.file.path} cannot be played:").strip()
 
 

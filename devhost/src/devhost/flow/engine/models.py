@@ -28,7 +28,7 @@ from graphon.nodes.llm.reasoning import split_reasoning
 from graphon.nodes.llm.runtime_protocols import LLMProtocol, PromptMessageSerializerProtocol
 from json_repair import repair_json
 
-from devhost.flow.engine.turn import Playing
+from devhost.flow.engine.turn import RunningTurn
 from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, ModelRequest
 from devhost.node.parameters import WINDOW_TOKENS, estimated_tokens, window
 from devhost.protocol.failures import ApiCallError, ApiStalledError
@@ -39,7 +39,7 @@ from devhost.trace.flow import FlowNode
 class AskedModel:
     """The model of a node, looked for only when it is asked: a node may not run, and a tool may ask no model."""
 
-    def __init__(self, node: FlowNode, playing: Playing) -> None:
+    def __init__(self, node: FlowNode, playing: RunningTurn) -> None:
         self._node = node
         self._playing = playing
 
@@ -56,7 +56,7 @@ class AskedModel:
         return self._backend.invoke(request)
 
 
-class History(PromptMessageMemory):
+class PastMessages(PromptMessageMemory):
     """The conversation before a turn, as nodes with memory get it."""
 
     def __init__(self, messages: Sequence[JsonObject]) -> None:
@@ -125,7 +125,7 @@ class NodeModel(AskedModel, LLMProtocol):
     stop: Sequence[str] | None = None
     """Dify keeps the texts that end an answer among the model's parameters."""
 
-    def __init__(self, node: FlowNode, config: ModelConfig, playing: Playing) -> None:
+    def __init__(self, node: FlowNode, config: ModelConfig, playing: RunningTurn) -> None:
         super().__init__(node, playing)
         self._config = config
         self.provider = str(node.data["model"]["provider"])

@@ -30,14 +30,14 @@ from pydantic import Field
 
 from devhost.errors import HostError, InvocationError, NodeFailedError, NodeParameterError, RefusedCallError, RunFailure
 from devhost.flow.engine.models import AskedModel
-from devhost.flow.engine.turn import Driven, Playing, for_plugins
+from devhost.flow.engine.turn import RunningTurn, ThreadStream, for_plugins
 from devhost.flow.outside import CodeError, render_template, run_program
 from devhost.flow.tools import meant_strategy, panel_settings
 from devhost.host.host import Host
 from devhost.limits import HostLimits
 from devhost.node.messages import FileMessages
 from devhost.node.outputs.run import Run
-from devhost.node.parameters import NAME, NodeVariables, Picked, resolved, sent, window
+from devhost.node.parameters import NAME, NodeVariables, PickedValue, resolved, sent, window
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.script import retrieved
@@ -52,7 +52,7 @@ LOGGED = ("label", "parent_id", "error", "status", "data")
 class _Playing:
     """The base of nodes that the engine does not have. A node belongs to the turn `playing`."""
 
-    def __init__(self, node_id: str, data: BaseNodeData, *, playing: Playing, **parts: object) -> None:
+    def __init__(self, node_id: str, data: BaseNodeData, *, playing: RunningTurn, **parts: object) -> None:
         super().__init__(node_id=node_id, data=data, **parts)  # type: ignore[call-arg] # the engine's Node
         self._playing = playing
         self._node = playing.file.nodes[node_id]
@@ -107,7 +107,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
             strategy, parameters, known, model.description, self._memory(), entities, is_legacy=is_legacy
         )
         # What the node's row shows: the parameters before their cast, without those that the pickers fill.
-        shown = {name: resolved(each, known) for name, each in settings.items() if not isinstance(each, Picked)}
+        shown = {name: resolved(each, known) for name, each in settings.items() if not isinstance(each, PickedValue)}
         run = partial(
             host.run,
             strategy.identity.name,
@@ -120,7 +120,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
             stop=self._playing.ending.stop,
         )
         streamed = {"text"}
-        for said in Driven[JsonObject | Run](lambda put: put(run(on_message=put))):
+        for said in ThreadStream[JsonObject | Run](lambda put: put(run(on_message=put))):
             if isinstance(said, Run):
                 self._playing.runs[self.execution_id] = (said, model.description)
                 if said.was_stopped:
@@ -266,7 +266,7 @@ class _Prepared:
 class ToolRuntime(ToolNodeRuntimeProtocol):
     """The tool of one run of a Tool node."""
 
-    def __init__(self, node: FlowNode, playing: Playing) -> None:
+    def __init__(self, node: FlowNode, playing: RunningTurn) -> None:
         self._node = node
         self._playing = playing
 

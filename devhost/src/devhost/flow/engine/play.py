@@ -41,10 +41,10 @@ from devhost.errors import FlowFileError, UnansweredFormError
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.factory import FlowNodeFactory
 from devhost.flow.engine.nodes import LOGGED
-from devhost.flow.engine.turn import Playing, filled_pool, plain
+from devhost.flow.engine.turn import RunningTurn, filled_pool, plain
 from devhost.flow.forms import answer_of
 from devhost.flow.loaded import as_handed_on
-from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.turn import FlowTurn, TurnContext
 from devhost.process.session import Stop
 from devhost.script import FormAnswer
 from devhost.text import describe
@@ -69,14 +69,14 @@ class StopChannel:
         """Only layers of the engine and `request_abort` do; here there are no layers, and that is not called."""
 
 
-class Stretch:
+class EngineRun:
     """A part of a turn: from its beginning, or from a pause, to the next pause or the end.
 
     Each has an engine of its own, because a person may take days to answer a form: Dify writes the state down and
     forgets the engine.
     """
 
-    def __init__(self, playing: Playing, state: RuntimeState, answers: ResponseStreamFilter) -> None:
+    def __init__(self, playing: RunningTurn, state: RuntimeState, answers: ResponseStreamFilter) -> None:
         """`answers` lets through the text that belongs to an Answer node, when it is that node's turn."""
         playing.ending.execution = state.graph_execution
         self._playing = playing
@@ -92,14 +92,14 @@ class Stretch:
         """The last event, if forms are open."""
 
     @classmethod
-    def first(cls, playing: Playing) -> Self:
+    def first(cls, playing: RunningTurn) -> Self:
         pool = filled_pool(playing)
         name = playing.file.path.stem
         state = RuntimeState(variable_pool=pool, start_at=time.perf_counter(), workflow_id=name)
         return cls(playing, state, ResponseStreamFilter())
 
     @classmethod
-    def after_pause(cls, playing: Playing, state: str, said: str) -> Self:
+    def after_pause(cls, playing: RunningTurn, state: str, said: str) -> Self:
         """From what the stretch before has written."""
         answers = ResponseStreamFilter()
         answers.loads(said)
@@ -149,7 +149,7 @@ class Stretch:
             case NodeRunAgentLogEvent():
                 logged = {name: getattr(event, name) for name in LOGGED}
                 entry = {"id": event.message_id, **logged, "metadata": event.metadata}
-                yield flow.AgentLog(event.id, self._node(event), {"type": "log", "message": entry, "meta": None})
+                yield flow.AgentLogLine(event.id, self._node(event), {"type": "log", "message": entry, "meta": None})
             case NodeRunRetrieverResourceEvent() if event.retriever_resources:
                 yield flow.SourcesRead(event.id, self._node(event), tuple(map(plain, event.retriever_resources)))
             case NodeRunStreamChunkEvent() if event.chunk:
@@ -212,7 +212,7 @@ class Stretch:
         return flow.FlowEnded(status, plain(outputs), error, self._state.variable_pool.get_by_prefix("conversation"))
 
 
-def graph_of(playing: Playing, state: RuntimeState) -> Graph:
+def graph_of(playing: RunningTurn, state: RuntimeState) -> Graph:
     """FlowFileError for what the engine does not take."""
     file = playing.file
     factory = factory_of(playing, state)
@@ -226,7 +226,7 @@ def graph_of(playing: Playing, state: RuntimeState) -> Graph:
         raise FlowFileError(f"{file.path} cannot be played: {words}") from error
 
 
-def factory_of(playing: Playing, state: RuntimeState) -> FlowNodeFactory:
+def factory_of(playing: RunningTurn, state: RuntimeState) -> FlowNodeFactory:
     file = playing.file
     config = as_handed_on(file.graph)
     context = {"workflow_run_id": playing.run_id}
@@ -234,10 +234,10 @@ def factory_of(playing: Playing, state: RuntimeState) -> FlowNodeFactory:
     return FlowNodeFactory(config, params, state, DslCredentials(), [], playing)
 
 
-def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[flow.FlowEvent]:
+def play(file: FlowFile, turn: FlowTurn, around: TurnContext) -> Iterator[flow.FlowEvent]:
     """A mistake of the command, or in devhost, is raised: see `Mistakes`."""
-    playing = Playing(file, turn, around)
-    stretch = Stretch.first(playing)
+    playing = RunningTurn(file, turn, around)
+    stretch = EngineRun.first(playing)
     yield from stretch.told()
     while stretch.paused is not None:
         try:
@@ -252,5 +252,5 @@ def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[flow.
         except UnansweredFormError as error:
             yield stretch.stays_paused(stretch.paused, str(error))
             return
-        stretch = Stretch.after_pause(playing, *stretch.written())
+        stretch = EngineRun.after_pause(playing, *stretch.written())
         yield from stretch.told()

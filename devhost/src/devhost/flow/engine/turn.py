@@ -27,8 +27,8 @@ from graphon.workflow_type_encoder import WorkflowRuntimeTypeConverter
 from devhost.errors import FlowFileError, RunFailure, RunStoppedError
 from devhost.flow.document import FlowFile, FlowVariable
 from devhost.flow.engine.files import FileService
-from devhost.flow.forms import Form, Source
-from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.forms import Form, ValueSource
+from devhost.flow.turn import FlowTurn, TurnContext
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.process.session import Stop
@@ -38,7 +38,7 @@ from devhost.trace.flow import FIELD, TIMEOUT, AskedField, FormAsked
 
 
 @dataclass
-class Ending:
+class EarlyEnd:
     """How a turn ends before its nodes do: a person stops it, or a branch fails while others still work.
 
     What agents, tools and models still send is dropped then, as in Dify: their plugins and providers are not told.
@@ -66,7 +66,7 @@ class Ending:
             for value in values:
                 put(value)
 
-        reading = Driven(read)
+        reading = ThreadStream(read)
         self.stop.ends(reading.stop)
         try:
             yield from reading
@@ -77,7 +77,7 @@ class Ending:
             reading.stop()
 
 
-class Driven[T]:
+class ThreadStream[T]:
     """What `work` passes to its argument; it runs in a thread, because it may not send anything for a long time."""
 
     def __init__(self, work: Callable[[Callable[[T], None]], None]) -> None:
@@ -127,7 +127,7 @@ CONTENT = "__rendered_content"
 def _asked(form: Form, session: str, pool: ReadOnlyVariablePool, given: Mapping[str, str]) -> FormAsked:
     """With the values of its variables, and what a script fills in."""
 
-    def read(source: Source | None) -> object:
+    def read(source: ValueSource | None) -> object:
         if source is None or source.type == "constant":
             if source is None:
                 return None
@@ -185,7 +185,7 @@ def _decided(form: FormAsked, answer: FormAnswer) -> HITLDecision:
     return Completed(answer.button, values, {**values, **own})
 
 
-class Mistakes:
+class FatalErrors:
     """Mistakes in the command or in devhost, which end a flow at once. Thread-safe, because nodes run side by side.
 
     A failure of the flow itself fails its node, and the engine's retry, error branch and default value apply. A
@@ -216,12 +216,12 @@ class Mistakes:
 
 
 @dataclass
-class Playing:
+class RunningTurn:
     """What the nodes of one turn share."""
 
     file: FlowFile
     turn: FlowTurn
-    around: Surroundings
+    around: TurnContext
     started: dict[str, datetime] = field(default_factory=dict)
     """When each execution of a node first began: after a pause, the engine begins that of the form once more."""
     runs: dict[str, tuple[Run, ModelDescription]] = field(default_factory=dict)
@@ -231,8 +231,8 @@ class Playing:
 
     def __post_init__(self) -> None:
         self.run_id = str(uuid.uuid4())
-        self.mistakes = Mistakes()
-        self.ending = Ending(self.around.stop or Stop())
+        self.mistakes = FatalErrors()
+        self.ending = EarlyEnd(self.around.stop or Stop())
         self.forms = Forms(self.file, self.around.answers)
         self.files = FileService(self.around.host)
 
@@ -244,7 +244,7 @@ class Playing:
 # The engine's variable pool: filled before a turn, and read by devhost's nodes as plain JSON.
 
 
-def filled_pool(playing: Playing) -> VariablePool:
+def filled_pool(playing: RunningTurn) -> VariablePool:
     file = playing.file
     turn = playing.turn
     pool = VariablePool()

@@ -102,7 +102,7 @@ class OpenAIModel(CountsSpending):
                 match event:
                     case str(text):
                         yield chunk(request.model, text=text)
-                    case provider.Finished(tokens=tokens):
+                    case provider.FinishedChoice(tokens=tokens):
                         if tokens is None:
                             usage = None
                         else:

@@ -159,12 +159,12 @@ def _worded(error: Exception) -> ModelCallError:
 # with its calls.
 
 
-class Thought(str):
+class ThoughtText(str):
     __slots__ = ()
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedChoice:
     reason: str
     calls: tuple[JsonObject, ...] = ()
     opaque_body: Any = None
@@ -172,7 +172,7 @@ class Finished:
     """None when the server did not count."""
 
 
-type TurnEvent = str | Finished
+type TurnEvent = str | FinishedChoice
 
 _BLOCK = re.compile(r"<think>\n.*?\n</think>\n*", re.DOTALL)
 
@@ -184,7 +184,7 @@ def with_blocks(said: Iterable[TurnEvent]) -> Iterator[TurnEvent]:
         for event in said:
             if not event:
                 continue
-            if isinstance(event, Thought) != thinking:
+            if isinstance(event, ThoughtText) != thinking:
                 thinking = not thinking
                 yield "<think>\n" if thinking else "\n</think>\n"
             yield event
@@ -308,7 +308,7 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
             extra = delta.model_extra or {}
             # The first name is that of DeepSeek, LM Studio and older vLLM, the second that of Ollama and vLLM.
             thought = extra.get("reasoning_content") or extra.get("reasoning")
-            yield Thought(thought if isinstance(thought, str) else "")
+            yield ThoughtText(thought if isinstance(thought, str) else "")
             yield (delta.content or "") + (delta.refusal or "")
             for fragment in delta.tool_calls or ():
                 call = by_index.get(fragment.index)
@@ -322,7 +322,7 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
                     called["arguments"] += fragment.function.arguments or ""
     if reason is None:
         raise cut_off("a finish_reason")
-    yield Finished(reason, tuple(calls), tokens=tokens)
+    yield FinishedChoice(reason, tuple(calls), tokens=tokens)
 
 
 def whole_chat(answer: JsonObject) -> Iterator[TurnEvent]:
@@ -429,9 +429,9 @@ def responses_turn(events: Iterable[ResponseStreamEvent]) -> Iterator[TurnEvent]
             case "response.output_text.delta" | "response.refusal.delta":
                 yield event.delta
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                yield Thought(event.delta)
+                yield ThoughtText(event.delta)
             case "response.reasoning_summary_part.added" if event.summary_index > 0:
-                yield Thought("\n\n")
+                yield ThoughtText("\n\n")
             case "response.completed" | "response.incomplete":
                 yield _finished(event.response)
                 return
@@ -452,7 +452,7 @@ def whole_response(answer: JsonObject) -> Iterator[TurnEvent]:
     yield _finished(response)
 
 
-def _finished(response: Response) -> Finished:
+def _finished(response: Response) -> FinishedChoice:
     calls = tuple(
         tool_call(item.call_id, item.name, item.arguments)
         for item in response.output
@@ -467,7 +467,7 @@ def _finished(response: Response) -> Finished:
         calls = ()
         reason = _REASONS.get(details.reason or "" if details else "", "incomplete")
     usage = response.usage
-    return Finished(
+    return FinishedChoice(
         reason=reason,
         calls=calls,
         # The key is that of Dify's openai plugin.

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from devhost.models.scripted.script import Scripted
+from devhost.models.scripted.script import ScriptModel
 from devhost.protocol.wire import JsonObject
 
 NODE_TYPE = "knowledge-retrieval"
 
 
-class Segment(Scripted):
+class Segment(ScriptModel):
     """Its fields stand at the same names in the item; `metadata` goes before what devhost fills in."""
 
     content: str | None

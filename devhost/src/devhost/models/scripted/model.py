@@ -9,13 +9,13 @@ from typing import Self
 from devhost.errors import RefusedCallError
 from devhost.models import backend
 from devhost.models.backend import ModelRequest
-from devhost.models.scripted.script import WRITTEN_HERE, ScriptedModelCard, Turn, read_turns
+from devhost.models.scripted.script import WRITTEN_HERE, ScriptedModelCard, ScriptedTurn, read_turns
 from devhost.protocol.wire import JsonObject
 from devhost.text import rewritten
 from devhost.words import in_a_line
 
 
-def turn_chunks(turn: Turn, model: str, prompt_tokens: int) -> Iterator[JsonObject]:
+def turn_chunks(turn: ScriptedTurn, model: str, prompt_tokens: int) -> Iterator[JsonObject]:
     """Thought and text in pieces; then the last chunk, with the calls and what only the end can know.
 
     The usage has all fields of LLMUsage; prices are strings, as Decimals travel. Tokens that are not given are
@@ -36,7 +36,7 @@ def turn_chunks(turn: Turn, model: str, prompt_tokens: int) -> Iterator[JsonObje
     yield backend.chunk(model, tool_calls=calls, usage=usage, finish_reason=finish_reason)
 
 
-def _texts(turn: Turn) -> Iterator[str]:
+def _texts(turn: ScriptedTurn) -> Iterator[str]:
     if turn.thought:
         yield from _pieces(f"<think>\n{turn.thought}\n</think>\n\n", turn.chunk_size)
     yield from _pieces(turn.text, turn.chunk_size) if isinstance(turn.text, str) else turn.text
@@ -58,12 +58,12 @@ class ScriptedModel:
 
     def __init__(
         self,
-        turns: Sequence[Turn],
+        turns: Sequence[ScriptedTurn],
         query: str = "",
         card: ScriptedModelCard | None = None,
         *,
         place: str = WRITTEN_HERE,
-        standing: Turn | None = None,
+        standing: ScriptedTurn | None = None,
     ) -> None:
         """`place`: where the answers are written. `standing`: the answer to each call that no turn fits."""
         card = card or ScriptedModelCard()
@@ -133,7 +133,7 @@ class ScriptedModel:
             f"written in {self._place}.",
         )
 
-    def _take_turn(self, request: ModelRequest, tokens: int) -> Turn | None:
+    def _take_turn(self, request: ModelRequest, tokens: int) -> ScriptedTurn | None:
         results = tool_results(request)
         with self._choosing:
             self.requests.append(request)
@@ -146,7 +146,7 @@ class ScriptedModel:
         return None
 
 
-def _said(turn: Turn, chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
+def _said(turn: ScriptedTurn, chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
     """In their time, up to the turn's error."""
     for piece in islice(chunks, None if turn.error is None else turn.error.after_chunks):
         time.sleep(turn.delay)
@@ -157,7 +157,7 @@ def _said(turn: Turn, chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
         raise backend.ModelCallError(turn.error.type, turn.error.message)
 
 
-def _fits(turn: Turn, request: ModelRequest, results: str) -> bool:
+def _fits(turn: ScriptedTurn, request: ModelRequest, results: str) -> bool:
     messages = request.prompt_messages
     said = {
         "when": messages[-1].text if messages else "",
@@ -168,7 +168,7 @@ def _fits(turn: Turn, request: ModelRequest, results: str) -> bool:
     return all(words in said[name] for name, words in _conditions(turn).items())
 
 
-def _conditions(turn: Turn) -> dict[str, str]:
+def _conditions(turn: ScriptedTurn) -> dict[str, str]:
     return turn.model_dump(include={"when", "when_asked", "when_system", "when_result"}, exclude_none=True)
 
 
@@ -179,11 +179,11 @@ def tool_results(request: ModelRequest) -> str:
     return "\n\n".join(reversed(results))
 
 
-def fill(turn: Turn, query: str, results: str) -> Turn:
+def fill(turn: ScriptedTurn, query: str, results: str) -> ScriptedTurn:
     """The turn with both placeholders replaced in every string of it."""
 
     def filled(text: str) -> str:
         # One pass each, the results last: what a tool said is never searched for placeholders.
         return results.join(part.replace("{{query}}", query) for part in text.split("{{tool_results}}"))
 
-    return Turn.model_validate(rewritten(turn.model_dump(exclude_unset=True), filled))
+    return ScriptedTurn.model_validate(rewritten(turn.model_dump(exclude_unset=True), filled))

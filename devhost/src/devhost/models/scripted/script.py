@@ -55,7 +55,7 @@ type Texts = Annotated[tuple[Words, ...], one_sentence("should be a text, or a l
 type _Price = Annotated[float | str, one_sentence("should be a number, or a text"), AfterValidator(str)]
 
 
-class Scripted(BaseModel):
+class ScriptModel(BaseModel):
     """What a person writes. An unknown key is an error that lists those that exist."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -70,7 +70,7 @@ class Scripted(BaseModel):
         return written
 
 
-class ScriptedCall(Scripted):
+class ScriptedCall(ScriptModel):
     name: Words
     id: Words = ""
     arguments: Annotated[
@@ -85,7 +85,7 @@ class ScriptedCall(Scripted):
         return json.dumps(self.arguments, ensure_ascii=False)
 
 
-class ScriptedError(Scripted):
+class ScriptedError(ScriptModel):
     """An error of the provider, by its type and message; or any other one by all the words that the plugin reads."""
 
     type: str = ""
@@ -100,7 +100,7 @@ class ScriptedError(Scripted):
         return self
 
 
-class ScriptedUsage(Scripted):
+class ScriptedUsage(ScriptModel):
     """The fields of LLMUsage; None is estimated."""
 
     prompt_tokens: NonNegativeInt | None = None
@@ -121,7 +121,7 @@ class ScriptedUsage(Scripted):
         return "total_price" in self.model_fields_set
 
 
-class Turn(Scripted):
+class ScriptedTurn(ScriptModel):
     thought: Words = ""
     text: Annotated[str | tuple[str, ...], one_sentence("should be a text, with quotes, or a list of texts")] = ""
     tool_calls: tuple[ScriptedCall, ...] = ()
@@ -157,8 +157,8 @@ def _flat(turns: object) -> object:
     return joined
 
 
-type Turns = Annotated[tuple[Turn, ...], BeforeValidator(_flat)]
-type SomeTurns = Annotated[tuple[Turn, ...], Field(min_length=1), BeforeValidator(_flat)]
+type Turns = Annotated[tuple[ScriptedTurn, ...], BeforeValidator(_flat)]
+type SomeTurns = Annotated[tuple[ScriptedTurn, ...], Field(min_length=1), BeforeValidator(_flat)]
 
 
 # The section `recorded` of a script: tools as a strategy saw them, and what they answered.
@@ -199,7 +199,7 @@ type SentFile = Annotated[BesideTheScript, AfterValidator(_sent)]
 type _Object = Annotated[dict[str, Any], BeforeValidator(json_value)]
 
 
-class RecordedPart(Scripted):
+class RecordedPart(ScriptModel):
     """One message of a tool's answer, in one of four forms."""
 
     text: Words | None = None
@@ -229,7 +229,7 @@ class RecordedPart(Scripted):
         return message
 
 
-class RecordedCall(Scripted):
+class RecordedCall(ScriptModel):
     tool: Words
     provider: Words
     arguments: _Object = Field(default_factory=dict)
@@ -238,7 +238,7 @@ class RecordedCall(Scripted):
     """After the answer: the words of the error, as the strategy read them."""
 
 
-class Recorded(Scripted):
+class RecordedRequest(ScriptModel):
     tools: tuple[Annotated[_Object, AfterValidator(_named)], ...] = ()
     """Each as Dify sends it to a strategy; what is empty may be left out."""
     calls: tuple[RecordedCall, ...] = ()
@@ -251,7 +251,7 @@ class Recorded(Scripted):
         return tuple((str(each["provider"]), str(each["name"])) for each in identities)
 
 
-class ScriptedModelCard(Scripted):
+class ScriptedModelCard(ScriptModel):
     name: str = "scripted-gpt-5"
     features: tuple[str, ...] = DEFAULT_FEATURES
     context_size: PositiveInt = 400_000
@@ -259,7 +259,7 @@ class ScriptedModelCard(Scripted):
     """A model plugin, whose model of this name answers in place of the turns."""
 
 
-class RunLimits(Scripted):
+class RunLimits(ScriptModel):
     """Limits of devhost's own on a run."""
 
     price: PositivePrice | None = None
@@ -270,11 +270,11 @@ WRITTEN_HERE = "the code that runs it"
 """The place of turns without a script file."""
 
 
-class _Turns(Scripted):
+class _Turns(ScriptModel):
     turns: SomeTurns
 
 
-def read_turns(turns: object) -> tuple[Turn, ...]:
+def read_turns(turns: object) -> tuple[ScriptedTurn, ...]:
     """Turns given as plain data."""
     with worded(ScriptError):
         return _Turns.model_validate({"turns": turns}).turns

@@ -271,7 +271,7 @@ class OutputsFold:
         try:
             for message in self._file_messages.transform(read_message(data)):
                 self._add(message)
-                yield from self._text.take(message)
+                yield from self._text.read(message)
         except NodeFailedError as failure:
             self._found(failure.rule, str(failure))
             raise

@@ -117,8 +117,8 @@ class RunError:
         return f"{self.kind}: {message}{place if self.place else ''}"
 
     @property
-    def ending(self) -> "Ending":
-        return Ending("not ended" if self == UNFINISHED else "failed", "bad")
+    def ending(self) -> "RunEnd":
+        return RunEnd("not ended" if self == UNFINISHED else "failed", "bad")
 
     @classmethod
     def of(cls, failure: RunFailure) -> Self:
@@ -159,7 +159,7 @@ UNFINISHED = RunError("TraceEndsError", "the trace ends before the run does: it 
 
 
 @dataclass(frozen=True)
-class ToolCall:
+class SentToolCall:
     """A tool call that was sent."""
 
     name: str
@@ -183,7 +183,7 @@ class CallsMade:
     """By the calls' type: llm, tool, …"""
     spent: JsonObject = field(default_factory=lambda: spent([]))
     """The usage that the answers of models brought, summed."""
-    tools: Mapping[str, ToolCall] = field(default_factory=dict)
+    tools: Mapping[str, SentToolCall] = field(default_factory=dict)
     """By the id of the request, in the order of the calls."""
 
     @property
@@ -202,7 +202,7 @@ def sent_otherwise(written: JsonObject, sent: JsonObject) -> JsonObject:
 
 
 @dataclass(frozen=True)
-class Ending:
+class RunEnd:
     """How a run ended."""
 
     words: str
@@ -303,7 +303,7 @@ class Run:
         return self.outputs.usage
 
     @property
-    def ending(self) -> Ending:
+    def ending(self) -> RunEnd:
         """Why a run that did not fail ended, only its strategy knows: ours say it in the variable `stop_reason`."""
         reason = self.outputs.variables.get("stop_reason")
         code = ""
@@ -313,12 +313,12 @@ class Run:
             return self.error.ending
         if code in ("", ANSWERED):
             if self.tool_calls.are_in_vain:
-                return Ending("finished without a successful tool call", "limited", code)
+                return RunEnd("finished without a successful tool call", "limited", code)
             last = {call.name: call for call in self.calls.tools.values()}  # a later success makes up for a failure
             if failed := " and ".join(name for name, call in last.items() if call.error):
-                return Ending(f"finished with a failed call of {failed}", "limited", code)
-            return Ending("finished", "good", code)
-        return Ending(STOPPED.get(code, "ended early"), "limited", code)
+                return RunEnd(f"finished with a failed call of {failed}", "limited", code)
+            return RunEnd("finished", "good", code)
+        return RunEnd(STOPPED.get(code, "ended early"), "limited", code)
 
 
 # A run as one JSON object, for programs.
