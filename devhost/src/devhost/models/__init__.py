@@ -1,5 +1,5 @@
 """The models that answer a plugin's model calls.
 
-`backend` has the interface of a model. The one that answers from a script is in `scripted`, those behind an API are
-in `openai_api`.
+`backend` defines the interface of a model. `scripted` has the model that answers from a script, and `openai_api` the
+models behind an API.
 """

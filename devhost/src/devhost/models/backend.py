@@ -1,4 +1,4 @@
-"""The interface of a model, the requests that reach it, and the calls it answers."""
+"""The interface of a model, the requests it receives, and the answers it gives."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,16 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import json_or, worded
 from devhost.words import counted
 
-# A plugin's request for a model call, decoded as the daemon and then Dify's API decode it. What neither of them knows
-# is dropped, as they drop it.
+# A plugin's request for a model call, decoded as the daemon and then Dify's API decode it. Unknown fields are dropped,
+# as they are in Dify.
 
 type OpaqueBodyPolicy = Literal["drop", "refuse", "keep"]
-"""What hosts do with `opaque_body`. Today's Dify drops it from answers, and its daemon refuses a request that has one;
-with a newer Dify it arrives and is refused on its way back; a host that keeps it carries it both ways."""
+"""What a host does with `opaque_body`.
+
+"drop" is today's Dify: it removes the body from answers, and its daemon refuses a request that has one. "refuse" is a
+newer Dify: the plugin receives the body, but a request that has one is refused. "keep" is a host that carries the body
+in both directions.
+"""
 
 
 class _Decoded(BaseModel):
@@ -61,7 +65,7 @@ class _Message(_Decoded):
 
     @property
     def text(self) -> str:
-        """The words of the message, without its media."""
+        """The text of the message, without its media."""
         if isinstance(self.content, str):
             return self.content
         return "".join(part.data for part in self.content or () if isinstance(part, TextPart))
@@ -103,7 +107,7 @@ class ModelRequest(_Decoded):
     provider: StrictStr
     model: StrictStr
     model_type: Literal["llm"] = "llm"
-    """The daemon leaves it out."""
+    """The daemon omits this field."""
     mode: StrictStr
     completion_params: dict[str, Any]
     prompt_messages: tuple[PromptMessage, ...]
@@ -115,26 +119,26 @@ class ModelRequest(_Decoded):
 def decode_model_request(
     request: JsonObject, opaque_body: OpaqueBodyPolicy, struct: structs.Struct = structs.LLM
 ) -> ModelRequest:
-    """`struct` is what the daemon reads: a plain call, or one for structured output."""
+    """Decodes a model call. `struct` is the daemon's form of it: a plain call, or one for structured output."""
     body = structs.to_the_api(struct, request, keeps_raw=opaque_body == "keep")
     with worded(ApiCallError.invalid_payload):
         return ModelRequest.model_validate(body)
 
 
 # The interface of a model, and the shape of its answer. A backend takes a `ModelRequest` and yields chunks (see
-# `chunk`), or raises `ModelCallError`, which reaches the plugin in the words in which Dify passes a provider's error
-# on. One backend may serve many calls at once.
+# `chunk`), or raises `ModelCallError`. The plugin reads this error in the form in which Dify reports a provider's
+# error. One backend may serve many calls at once.
 
 type Features = tuple[str, ...]
 DEFAULT_FEATURES: Features = ("tool-call", "multi-tool-call", "stream-tool-call", "vision")
 FORWARDED_FEATURES = frozenset(
     {"tool-call", "multi-tool-call", "agent-thought", "vision", "stream-tool-call", "document", "video", "audio"}
 )
-"""Dify takes every other feature out of the entity before a strategy sees it."""
+"""The features that Dify leaves in the entity that a strategy receives; it removes all others."""
 
 
 class ModelCallError(Exception):
-    """A provider's error; `error_type` is one of Dify's Invoke…Error names."""
+    """An error of a provider. `error_type` is one of Dify's Invoke…Error names."""
 
     def __init__(self, error_type: str, message: str) -> None:
         super().__init__(message)
@@ -142,6 +146,7 @@ class ModelCallError(Exception):
         self.message = message
 
     def as_dify_words_it(self) -> str:
+        """Returns the error message that a plugin receives from Dify."""
         details = {"error_type": self.error_type, "message": self.message, "args": {}}
         said = {"message": json.dumps(details), "error_type": "PluginInvokeError", "args": None}
         return f"PluginInvokeError: {json.dumps(said)}"
@@ -154,24 +159,24 @@ class ModelDescription:
     provider: str
     name: str
     notice: str
-    """One line for the person at the terminal: which model answers."""
+    """One line for the person at the terminal that says which model answers."""
     scripted: bool
     features: Features = DEFAULT_FEATURES
     context_size: int | None = 400_000
-    """None if it is not known, as for a model on another server."""
+    """The context window in tokens; `None` if it is not known, as for a model on another server."""
     completion_params: tuple[tuple[str, object], ...] = ()
     entity: JsonObject | None = None
-    """What a model plugin says about its model."""
+    """The model's entity as a model plugin declares it; `None` for devhost's own models."""
     has_price: bool = False
-    """Whether the usage of its answers has a price."""
+    """Whether the usage in the model's answers includes a price."""
 
     @property
     def facts(self) -> JsonObject:
-        """As a trace and a report have them."""
+        """What a trace and a report record about the model."""
         return {"name": self.name, "provider": self.provider, "scripted": self.scripted, "notice": self.notice}
 
     def selector(self, history: Sequence[JsonObject]) -> JsonObject:
-        """The value of a model-selector parameter, as the server sends it."""
+        """Returns the value of a model-selector parameter as Dify sends it to a strategy."""
         entity = self._own_entity() if self.entity is None else self.entity
         features = [feature for feature in entity.get("features") or () if feature in FORWARDED_FEATURES]
         return {
@@ -214,7 +219,7 @@ class ModelBackend(Protocol):
     def description(self) -> ModelDescription: ...
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
-        """The answer's chunks, as they come."""
+        """Yields the chunks of the answer as they arrive."""
 
 
 def chunk(  # noqa: PLR0913 - a chunk's fields, by keyword
@@ -226,7 +231,10 @@ def chunk(  # noqa: PLR0913 - a chunk's fields, by keyword
     usage: JsonObject | None = None,
     finish_reason: str | None = None,
 ) -> JsonObject:
-    """One LLMResultChunk. Dify strips the prompt from it; a null content would be dropped by the daemon."""
+    """Returns one LLMResultChunk.
+
+    The prompt is empty, because Dify removes it. The content is never null, because the daemon would drop it.
+    """
     return {
         "model": model,
         "prompt_messages": [],
@@ -247,7 +255,7 @@ def chunk(  # noqa: PLR0913 - a chunk's fields, by keyword
 
 
 def text_of(chunk: JsonObject) -> str:
-    """A chunk's content is a text, or a list of parts."""
+    """Returns the text of a chunk, whose content is a string or a list of parts."""
     content = chunk["delta"]["message"]["content"] or ""
     if isinstance(content, list):
         return "".join(part["data"] for part in content if part["type"] == "text")
@@ -255,18 +263,21 @@ def text_of(chunk: JsonObject) -> str:
 
 
 def tool_call(call_id: str, name: str, arguments: str) -> JsonObject:
-    """One call for `chunk(tool_calls=[…])`; `arguments` is JSON as a text, or a part of it."""
+    """Returns one call for `chunk(tool_calls=[…])`. `arguments` is JSON text, or a fragment of it."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-# The calls that a model answers: a plain one, and one for structured output, as Dify's API does them. Requests pass
-# through the daemon's decoding first.
+# Answers to a plain call and to a call for structured output, as Dify's API gives them. Requests first pass through
+# the daemon's decoding.
 
 
 def model_answer(
     model: ModelBackend, struct: structs.Struct, request: JsonObject, opaque_body: OpaqueBodyPolicy
 ) -> Iterator[JsonObject]:
-    """The model's chunks; for structured output also a last one with the JSON object in their joined texts."""
+    """Returns the model's chunks.
+
+    For structured output a last chunk follows, with the JSON object that the texts of the chunks form together.
+    """
     chunks = _chunks(model, decode_model_request(request, opaque_body, struct), opaque_body)
     if struct is structs.STRUCTURED:
         return _structured(chunks)
@@ -294,10 +305,9 @@ def _structured(chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
     yield {**last, "delta": {**last["delta"], "message": message}, "structured_output": read}
 
 
-# In place of a model where there is none: every call is refused, as Dify refuses a model that is not configured.
-
-
 class NoModel:
+    """The backend of a run without a model. It refuses every call, as Dify does if no model is configured."""
+
     description = ModelDescription(
         "",
         "none",
@@ -307,7 +317,7 @@ class NoModel:
     )
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
-        """Raises when the first chunk is asked for."""
+        """Raises `ApiCallError` when the first chunk is requested."""
         raise ApiCallError.invalid(
             f"model {request.model} is not configured: set OPENAI_API_KEY, or give --model with OPENAI_BASE_URL or "
             "--model-plugin"
@@ -315,15 +325,18 @@ class NoModel:
         yield {}
 
 
-# A long text as its summary, which Dify's system model makes of its parts for `system_summary`. A scripted model cannot
-# summarize, and its turns are for other calls.
+# Summaries for `system_summary`. Dify's system model summarizes a long text part by part. A scripted model cannot
+# summarize, and its turns are reserved for other calls.
 
 CHARACTERS_PER_TOKEN = 4
 
 
 def summary(model: ModelBackend, text: str, instruction: str) -> str:
-    """What is still too long is cut, and says so; ModelCallError as the model's other calls raise it."""
-    # Dify leaves a text of up to 60 % of the context as it is, and takes 2,048 tokens for a context that is not known.
+    """Returns the text, summarized if it is too long.
+
+    A summary that is still too long is cut, with a note about the cut. Raises `ModelCallError` if a model call fails.
+    """
+    # Dify keeps a text of up to 60 % of the context unchanged, and assumes 2,048 tokens if the context is not known.
     most = int((model.description.context_size or 2048) * CHARACTERS_PER_TOKEN * 0.6)
     if len(text) > most and not model.description.scripted:
         parts = (text[start : start + most] for start in range(0, len(text), most))

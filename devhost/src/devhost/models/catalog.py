@@ -1,7 +1,8 @@
 """Context sizes and prices of OpenAI's models.
 
-Read on 2026-11-21 from the package genai-prices 0.2.3 (November 2026): standard tier, dollars per million tokens. A
-model that is not listed has no price and no context size. Prompts above 272,000 tokens cost more, which is left out.
+The values were read on 2026-11-21 from the package genai-prices 0.2.3 (November 2026): standard tier, dollars per
+million tokens. A model that is not listed has no price and no context size. The higher prices of prompts above 272,000
+tokens are not included.
 """
 
 import re
@@ -13,14 +14,14 @@ PRICES_AS_OF = "November 2026"
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """Prices are in dollars per million tokens."""
+    """The context size of a model in tokens, and its prices in dollars per million tokens."""
 
     context_size: int
     prompt: Decimal
     cached: Decimal
-    """Prompt tokens that the provider had in its cache."""
+    """The price of prompt tokens that were read from the provider's cache."""
     written: Decimal
-    """Prompt tokens that it put there."""
+    """The price of prompt tokens that were written to the cache."""
     completion: Decimal
 
 
@@ -67,12 +68,12 @@ _THAT_REASONS = re.compile(r"gpt-([5-9]|\d\d)(\D|$)|o\d(-|$)")
 
 
 def facts_of(model: str) -> ModelFacts | None:
-    """A dated snapshot is its model."""
+    """Returns the facts of a listed model. A dated snapshot has the facts of its model."""
     return MODELS.get(_SNAPSHOT.sub("", _own_name(model)))
 
 
 def _own_name(model: str) -> str:
-    """Without what a router puts before it: openai/gpt-5 → gpt-5."""
+    """Returns the name without a router's prefix: openai/gpt-5 → gpt-5."""
     return model.rsplit("/", 1)[-1]
 
 
@@ -81,6 +82,6 @@ def is_openais(model: str) -> bool:
 
 
 def reasons(model: str) -> bool:
-    """Whether OpenAI's model of that name reasons; the chat-latest ones do not."""
+    """Returns whether OpenAI's model of this name reasons. The chat-latest models do not."""
     name = _own_name(model)
     return _THAT_REASONS.match(name) is not None and "chat" not in name

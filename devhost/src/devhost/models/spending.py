@@ -1,4 +1,4 @@
-"""A limit on what the model calls of one run may cost. Dify has none."""
+"""A limit on the cost of one run's model calls. Dify has no such limit."""
 
 import threading
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ from devhost.words import price_text
 
 
 class SpentError(ModelCallError):
-    """The limit is reached: the call does not begin, and the run ends."""
+    """Raised when the price limit is reached. The model call does not start, and the run ends."""
 
     def __init__(self, message: str) -> None:
         super().__init__("InvokeBadRequestError", message)
 
 
 class PriceLimit:
-    """The limit for the model calls of one run with all its turns. Thread-safe."""
+    """The price limit for all model calls of one run. It is thread-safe."""
 
     def __init__(self, most: Decimal) -> None:
         self.spent = Decimal(0)
@@ -27,7 +27,7 @@ class PriceLimit:
         self._counting = threading.Lock()
 
     def check(self) -> None:
-        """SpentError once the calls that have ended cost the limit."""
+        """Raises `SpentError` if the completed calls have cost the limit or more."""
         with self._counting:
             if self.spent >= self._most:
                 raise SpentError(
@@ -43,10 +43,10 @@ class PriceLimit:
 
 
 class LimitedModel:
-    """A model whose calls count, and begin only below the limit."""
+    """A model whose calls count toward a limit and start only while the limit is not reached."""
 
     def __init__(self, model: ModelBackend, limit: PriceLimit) -> None:
-        """ParameterError if the model's price is not known."""
+        """Raises `ParameterError` if the model's price is not known."""
         refuse_unpriced(model.description)
         self._model = model
         self._limit = limit
@@ -60,7 +60,7 @@ class LimitedModel:
         usage: JsonObject | None = None
         try:
             for chunk in self._model.invoke(request):
-                usage = chunk["delta"].get("usage") or usage  # of a call, the last one counts
+                usage = chunk["delta"].get("usage") or usage  # the last usage of a call counts
                 yield chunk
         finally:
             if usage is not None:
@@ -68,6 +68,7 @@ class LimitedModel:
 
 
 def refuse_unpriced(description: ModelDescription) -> None:
+    """Raises `ParameterError` for a model without a price, for which a price limit has no effect."""
     if description.has_price:
         return
     why = "its price is not known"

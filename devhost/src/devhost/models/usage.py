@@ -1,4 +1,4 @@
-"""Tokens of model calls, and what they cost."""
+"""The tokens of model calls and their cost."""
 
 import threading
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from devhost.words import price_text
 
 _MILLIONTH = Decimal("0.000001")
 _SMALLEST = Decimal("0.0000001")
-"""Model plugins round prices to seven digits."""
+"""The precision of a price: model plugins round to seven digits."""
 _FREE = ModelFacts(0, Decimal(0), Decimal(0), Decimal(0), Decimal(0))
 
 
@@ -20,16 +20,19 @@ _FREE = ModelFacts(0, Decimal(0), Decimal(0), Decimal(0), Decimal(0))
 class TokenCounts:
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    """The tokens of the prompt that were found in the provider's cache."""
+    """Prompt tokens that were read from the provider's cache."""
     cache_write_tokens: int = 0
-    """The tokens of the prompt that were written to the cache."""
+    """Prompt tokens that were written to the cache."""
     completion_tokens: int = 0
     reasoning_tokens: int = 0
-    """The tokens of the completion that were used for reasoning."""
+    """Completion tokens that were used for reasoning."""
 
     @classmethod
     def read(cls, usage: Mapping[str, Any], prompt: str, completion: str) -> Self:
-        """From a provider's usage, whose two sides are named so; compatible servers leave out what they do not know."""
+        """Parses a provider's usage. `prompt` and `completion` are the keys of its two token counts.
+
+        Counts that a compatible server omits are zero.
+        """
         details = {**(usage.get(f"{prompt}_details") or {}), **(usage.get(f"{completion}_details") or {})}
         known = {**details, "prompt_tokens": usage.get(prompt), "completion_tokens": usage.get(completion)}
         counts = {field.name: known.get(field.name) for field in fields(cls)}
@@ -39,7 +42,7 @@ class TokenCounts:
         return TokenCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
     def usage(self, model: str, seconds: float) -> JsonObject:
-        """Dify's usage at the model's prices; an unlisted model costs nothing here."""
+        """Returns Dify's usage object with the model's prices. The prices of an unlisted model are zero."""
         prices = facts_of(model) or _FREE
         cached = self.cached_tokens
         written = self.cache_write_tokens
@@ -73,9 +76,9 @@ def price_notice(model: str) -> str:
 
 
 class CountsSpending:
-    """A backend that counts its calls, their tokens and their price. Thread-safe.
+    """A backend that counts its calls, their tokens and their price. It is thread-safe.
 
-    A server that does not count tokens adds none.
+    If a server reports no usage, only the call is counted.
     """
 
     def __init__(self) -> None:
@@ -87,7 +90,7 @@ class CountsSpending:
 
     @property
     def afterwards(self) -> str:
-        """A sentence for the person at the terminal after the run."""
+        """A summary for the person at the terminal after the run."""
         tokens = self.tokens
         cached = ""
         if tokens.cached_tokens:
@@ -101,6 +104,7 @@ class CountsSpending:
         )
 
     def spent(self) -> JsonObject:
+        """Returns the calls, tokens and price counted so far."""
         return {
             "calls": self.calls,
             **asdict(self.tokens),
@@ -109,7 +113,11 @@ class CountsSpending:
         }
 
     def count(self, usage: JsonObject | None, tokens: TokenCounts | None = None) -> None:
-        """One call: its usage as Dify has it, None if the server did not count. `tokens`: if more is known of them."""
+        """Counts one call.
+
+        `usage` is in Dify's form; it is `None` if the server reported none. `tokens` has details that Dify's form
+        lacks.
+        """
         with self._counting:
             self.calls += 1
             if usage is not None:

@@ -1,1 +1,1 @@
-"""The tools that an agent can use: those of tool plugins, and Python functions."""
+"""The tools that an agent can use: tools of plugins and of MCP servers, recorded tools, and Python functions."""

@@ -1,4 +1,4 @@
-"""A declared tool as Dify sends it to a strategy, with the values of its panel."""
+"""The form in which Dify sends a declared tool to a strategy, with the values that its panel sets."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,9 +26,10 @@ EMPTY_PARAMETER: JsonObject = {
 
 
 def tool_entity(provided: ProvidedTool, fixed: Mapping[str, object]) -> JsonObject:
-    """`ParameterError` for what Dify does not offer to an agent.
+    """Returns the tool's entity with the values of its panel.
 
-    That is a tool that requires a file, and one whose panel lacks a value that is required, or has an invalid one.
+    Raises `ParameterError` for a tool that Dify does not offer to an agent: a tool that requires a file, or a tool with
+    a missing or invalid value in its panel.
     """
     tool = provided.declared
     if files := refused_parameters(tool.parameters):
@@ -44,7 +45,7 @@ def tool_entity(provided: ProvidedTool, fixed: Mapping[str, object]) -> JsonObje
 
 
 def declared_entity(provided: ProvidedTool) -> JsonObject:
-    """Without a value in the panel."""
+    """Returns the tool's entity without values in its panel."""
     tool = provided.declared
     return {
         **EMPTY_TOOL,
@@ -56,7 +57,7 @@ def declared_entity(provided: ProvidedTool) -> JsonObject:
         "parameters": [
             {
                 **parameter.model_dump(mode="json"),
-                "input_schema": None,  # the daemon has no field for a plugin's, so that no agent gets it
+                "input_schema": None,  # the daemon has no field for a plugin's schema, so no agent receives it
                 "options": [
                     {"value": option.value, "label": option.label.model_dump(mode="json"), "icon": None}
                     for option in parameter.options
@@ -71,13 +72,13 @@ def declared_entity(provided: ProvidedTool) -> JsonObject:
 
 
 def filled(entity: JsonObject) -> JsonObject:
-    """With what `shortened` left out."""
+    """Returns the entity with the keys that `shortened` omits."""
     parameters = [{**EMPTY_PARAMETER, **parameter} for parameter in entity.get("parameters") or ()]
     return {**EMPTY_TOOL, **entity, "parameters": parameters}
 
 
 def shortened(entity: JsonObject) -> JsonObject:
-    """Without the keys that are as in most tools, for a file that people read."""
+    """Returns the entity without keys that have their usual values, for a file that people read."""
     parameters = [_without(parameter, EMPTY_PARAMETER) for parameter in entity.get("parameters") or ()]
     return _without({**entity, "parameters": parameters}, EMPTY_TOOL)
 
@@ -87,12 +88,15 @@ def _without(given: JsonObject, usual: JsonObject) -> JsonObject:
 
 
 def refused_parameters(parameters: Iterable[Parameter]) -> list[str]:
-    """Those for which Dify refuses the whole tool in an agent, because a model cannot pass a file."""
+    """Returns the required file parameters. With such a parameter Dify refuses the tool in an agent.
+
+    A model cannot pass a file.
+    """
     return [parameter.name for parameter in parameters if parameter.required and parameter.type in FILES]
 
 
 def _in_panel(entity: JsonObject, values: JsonObject) -> JsonObject:
-    """The model does not set what the panel sets."""
+    """Returns the entity with the panel's values. The model cannot set the parameters that the panel sets."""
     parameters = [
         {**parameter, "form": "form"} if parameter["name"] in values else parameter
         for parameter in entity["parameters"]
@@ -109,7 +113,7 @@ def _value(tool: ToolDeclaration, parameter: Parameter, fixed: Mapping[str, obje
             raise ParameterError(f"{name} needs a valid value: {error}. Set it with --set {name}=VALUE") from error
 
 
-# Values that a person types for a tool's parameters, as the widgets of Dify's panel would make them.
+# Values that a person types for a tool's parameters, converted as the widgets of Dify's panel convert them.
 
 AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "number", "boolean", "date", "checkbox"})
 
@@ -124,7 +128,7 @@ def typed_values(tool: ToolDeclaration, texts: Mapping[str, str]) -> dict[str, o
 
 
 def parameter_of(tool: ToolDeclaration, name: str) -> Parameter:
-    """ParameterError if the tool does not declare it."""
+    """Returns the named parameter. Raises `ParameterError` if the tool does not declare it."""
     parameters = {parameter.name: parameter for parameter in tool.parameters}
     if name not in parameters:
         raise ParameterError(f"tool {tool.identity.name} has no parameter {name!r}; {naming(parameters)}")
@@ -145,11 +149,14 @@ def _typed(parameter: Parameter, text: str, where: str) -> object:
 # The tools of an Agent node, as Dify sends them to a strategy (dify-api, Agent node's runtime support, 1.17.0).
 
 type ToolName = tuple[str, str]
-"""The whole id of the provider, author/plugin/provider, and the tool's own name."""
+"""The full id of the provider, author/plugin/provider, and the name of the tool."""
 
 
 def meant_tool(provider: str, name: str, there_are: Iterable[ToolName]) -> ToolName | None:
-    """By the whole id of the provider, else by its last part: a plugin under development may have another author."""
+    """Finds a tool by the full id of its provider, else by the last part of the id.
+
+    A plugin under development may have another author. Returns `None` if no tool matches, or several do.
+    """
     named = [tool for tool in there_are if tool[1] == name]
     if (provider, name) in named:
         return provider, name
@@ -162,7 +169,11 @@ def meant_tool(provider: str, name: str, there_are: Iterable[ToolName]) -> ToolN
 def agent_tools(
     entries: object, there_are: Sequence[JsonObject], variables: NodeVariables, *, is_legacy: bool = False
 ) -> list[JsonObject]:
-    """`there_are`: each as a ToolEntity's JSON. `is_legacy`: of a node without `tool_node_version`."""
+    """Returns the entities of the tools that a node enables.
+
+    `there_are` has the available tools, each as a ToolEntity's JSON. `is_legacy` says that the node has no
+    `tool_node_version`.
+    """
     filled_in = variables.filled(entries or [])
     if not isinstance(filled_in, list):
         raise NodeParameterError("a variable's text in the settings of a tool breaks the JSON of the tools")
@@ -186,7 +197,7 @@ def _tool(
     if found is None:
         raise NodeParameterError(f"tool {name} of provider {provider} not found")
     entity = by_name[found]
-    by_hand = {  # `auto` is 0: the panel sets these; the model sets the others, and what is left empty
+    by_hand = {  # the panel sets parameters with `auto` 0; the model sets the others and the empty ones
         key: value
         for key, held in (entry.get("parameters") or {}).items()
         if isinstance(held, dict) and held.get("auto") == 0 and (value := _held(held, variables)) is not None
@@ -201,7 +212,7 @@ def _tool(
     values = panel_values(declared, held, resolve)
     described = (entry.get("extra") or {}).get("description") or entity["description"]["llm"]
     return {
-        **_in_panel(entity, {**values, **by_hand}),  # Dify casts what is set by hand only when the tool is called
+        **_in_panel(entity, {**values, **by_hand}),  # Dify casts values set by hand only when the tool is called
         "description": {**entity["description"], "llm": described},
         "credential_id": entry.get("credential_id"),
     }
@@ -210,10 +221,10 @@ def _tool(
 def panel_values(
     declared: Iterable[Parameter], given: Mapping[str, object], resolve: Callable[[JsonObject], object] | None
 ) -> JsonObject:
-    """What a node's panel sets: of a node without `tool_node_version` with defaults, else what is set alone, uncast.
+    """Returns the values that a node's panel sets.
 
-    `resolve`: the value of a setting that has a type, as it is in the node's DSL; None for an older node, which holds
-    the value itself.
+    A node without `tool_node_version` has plain values, which are completed with defaults; `resolve` is `None`. In the
+    DSL of a newer node each setting has a type. `resolve` returns its value, which is not cast.
     """
     values: JsonObject = {}
     for parameter in declared:
@@ -230,7 +241,7 @@ def panel_values(
 
 
 def _selector(parameter: Parameter, setting: JsonObject) -> JsonObject | None:
-    """A model or an app, as the setting's value or beside its type."""
+    """Returns the model or app that a setting selects, in its value or next to its type; `None` for other settings."""
     keys = {"model-selector": ("provider", "model", "model_type"), "app-selector": ("app_id",)}.get(parameter.type)
     for holder in (setting.get("value"), setting):
         if keys and isinstance(holder, dict) and all(isinstance(holder.get(key), str) for key in keys):
@@ -241,7 +252,7 @@ def _selector(parameter: Parameter, setting: JsonObject) -> JsonObject | None:
 
 
 def _resolved(setting: JsonObject, variables: NodeVariables) -> object:
-    """Templates are filled already."""
+    """Returns the value of a setting. Its templates are already filled."""
     match setting:
         case {"type": "variable", "value": list(path)}:
             return variables.get([*map(str, path)])
@@ -250,7 +261,7 @@ def _resolved(setting: JsonObject, variables: NodeVariables) -> object:
 
 
 def _held(setting: JsonObject, variables: NodeVariables) -> object:
-    """Set by hand; older nodes hold the value itself."""
+    """Returns a value set by hand. Older nodes store the value without its type."""
     value = setting.get("value")
     if isinstance(value, dict) and "value" in value:
         return _resolved(value, variables)

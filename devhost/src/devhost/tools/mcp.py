@@ -1,7 +1,7 @@
-"""MCP servers, whose tools a run offers and calls as Dify 1.14.0 does, by its source. Needs the package `mcp`.
+"""MCP servers. A run offers and calls their tools as Dify 1.14.0 does, according to its source.
 
-Dify reaches servers over HTTP only. devhost also starts one that is a command, and talks to it over its standard input
-and output.
+This module needs the package `mcp`. Dify reaches servers over HTTP only. devhost can also start a server with a command
+and communicate over standard input and output.
 """
 
 import logging
@@ -46,17 +46,23 @@ if TYPE_CHECKING:
     import mcp
     import mcp_types
 
-# What a person says of a server.
+# How a person describes a server.
 
 NAME = re.compile(r"[a-z0-9_-]{1,24}")
-"""What Dify's page takes as a server's identifier."""
+"""The names that Dify's page accepts as a server's identifier."""
 CONNECTING = re.compile(r"(?i)SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|NODE_EXTRA_CA_CERTS|(HTTPS?|ALL|NO)_PROXY")
-"""Variables that a command needs where the network has a proxy or certificates of its own; the library adds a few."""
+"""Environment variables that a command needs in a network with a proxy or its own certificates.
+
+The library adds a few more.
+"""
 
 
 @dataclass(frozen=True)
 class McpServer:
-    """`target` is a command or an address; `secrets` are the environment of the one, the headers of the other."""
+    """An MCP server.
+
+    `target` is a command or an address. `secrets` are environment variables for a command and headers for an address.
+    """
 
     name: str
     target: str = field(repr=False)
@@ -72,7 +78,7 @@ class McpServer:
         target = target.strip()
         try:
             words = shlex.split(target)
-        except ValueError:  # its text may have a key
+        except ValueError:  # the error is not chained, because its text may contain a key
             raise ParameterError("--mcp: the command has a quote that is not closed, or ends in \\") from None
         if not words:
             raise ParameterError(f"--mcp {text!r} is not [NAME=]COMMAND or [NAME=]URL")
@@ -86,7 +92,10 @@ class McpServer:
 def read_servers(
     texts: Iterable[str], credentials: Iterable[str] = ()
 ) -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
-    """The servers with their credentials, and the credentials of others; ParameterError for two servers of one name."""
+    """Returns the servers with their credentials, and the remaining credentials.
+
+    Raises `ParameterError` for two servers with the same name.
+    """
     servers = [McpServer.read(text) for text in dict.fromkeys(texts)]
     secrets: dict[str, dict[str, str]] = {server.name: {} for server in servers}
     if len(secrets) < len(servers):
@@ -108,16 +117,16 @@ def secrets_of(servers: Iterable[McpServer]) -> list[str]:
     return [value for server in servers for value in server.secrets.values()]
 
 
-# A tool as Dify describes it, and what is lost on the way.
+# A tool as Dify describes it, and the parts of its schema that Dify drops.
 
 LONGEST_PRINTED = 20_000
-"""Characters of what a server printed before it ended."""
+"""How many characters of a server's last output are shown."""
 KEPT = frozenset({"type", "description", "title", "$schema"})
-"""Keywords of a simple parameter's schema that change nothing when they are lost, or reach the agent."""
+"""Keywords of a simple parameter's schema that reach the agent, or whose loss changes nothing."""
 
 
 def declared_tool(server: str, tool: "mcp_types.Tool") -> ToolDeclaration:
-    """SetupError for a type of a parameter that Dify does not know."""
+    """Returns Dify's declaration of the tool. Raises `SetupError` for a parameter type that Dify does not know."""
     described = tool.description or ""
     return ToolDeclaration(
         identity=_identity(tool.name),
@@ -163,7 +172,10 @@ def _properties(tool: "mcp_types.Tool") -> Mapping[str, Any]:
 
 
 def _kind(schema: JsonObject) -> object:
-    """The type that Dify takes: the first that is not null, or that of the first alternative; null is a text."""
+    """Returns the type that Dify uses.
+
+    This is the first type that is not null, or the type of the first alternative. Null becomes a string.
+    """
     match schema.get("type"):
         case [*kinds] if kinds:
             return next((kind for kind in kinds if kind != "null"), "string")
@@ -180,7 +192,7 @@ def _kind(schema: JsonObject) -> object:
 
 
 def lost(tool: "mcp_types.Tool") -> str:
-    """What of the server's schema no agent in Dify reads; empty if that is nothing."""
+    """Describes the parts of the server's schema that no agent in Dify receives; empty if nothing is lost."""
     texts = [
         f"{name} ({', '.join(sorted(keys))})"
         for name, schema in _properties(tool).items()
@@ -190,11 +202,11 @@ def lost(tool: "mcp_types.Tool") -> str:
     return "; ".join([*texts, *(f"{key} of the whole schema" for key in beside)])
 
 
-# A call, and what Dify makes of its result.
+# Calls, and the conversion of their results to Dify's messages.
 
 
 class McpTool:
-    """A tool of a server that is connected; `call` asks the server."""
+    """A tool of a connected server. `call` sends a call to the server."""
 
     def __init__(
         self,
@@ -203,7 +215,7 @@ class McpTool:
         call: "Callable[..., mcp_types.CallToolResult]",
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`tell` takes a sentence about a result, for the person who watches."""
+        """Creates the tool. `tell` receives sentences about results for the person who watches the run."""
         self.provider = server.name
         self.name = tool.name
         self.declared = declared_tool(server.name, tool)
@@ -211,25 +223,25 @@ class McpTool:
         self.provided = ProvidedTool(provider, server.name, self.declared)
         self.entity = {**declared_entity(self.provided), "credential_id": server.name, "provider_type": "mcp"}
         for parameter in self.entity["parameters"]:
-            if parameter["type"] in {"array", "object"}:  # Dify sends the schema of these, and of others the type alone
+            if parameter["type"] in {"array", "object"}:  # for all other types Dify sends only the type
                 parameter["input_schema"] = _properties(tool)[parameter["name"]]
         losses = lost(tool)
         self.notices = (f"{tool.name}: Dify does not hand on {losses}",) if losses else ()
-        """What a person should know before a run with it."""
+        """What a person should know before a run with this tool."""
         self.secrets = tuple(server.secrets.values())
         self.told_an_error = False
-        """Whether the server marked the last result as one; Dify does not look at that."""
+        """Whether the server marked the last result as an error. Dify ignores this mark."""
         self._call = call
         self._tell = tell
         self._masked = Secrets(self.secrets).masked
 
     def invoke(self, parameters: JsonObject, _answer: Answer, _request_id: str, /) -> Iterator[JsonObject]:
         cast = cast_given(self.declared.parameters, parameters)
-        # As Dify, without blank values.
+        # Dify, too, does not send blank values.
         sent = {name: value for name, value in cast.items() if value is not None and str(value).strip()}
         try:
             result = self._call(self.name, sent)
-        except Exception as error:  # noqa: BLE001 - whatever the server or the connection does, Dify says it in one sentence
+        except Exception as error:  # noqa: BLE001 - Dify reports every failure in one sentence
             said = f"Failed to invoke tool: {_leaf(error)}"
             raise InvocationError("ToolInvokeError", self._masked(said)) from None
         self.told_an_error = bool(result.is_error)
@@ -239,7 +251,10 @@ class McpTool:
 
 
 def messages(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Iterator[JsonObject]:
-    """A message of Dify's for each block that it knows. `is_error` changes nothing, and a link is not handed on."""
+    """Yields one of Dify's messages for each content block of a known type.
+
+    Dify ignores `is_error` and drops links.
+    """
     for block in result.content:
         match block.type:
             case "text":
@@ -258,7 +273,7 @@ def messages(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Iterato
 
 
 def dropped_of(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Iterator[str]:
-    """What of a result reaches no agent, as objects of a sentence."""
+    """Yields the parts of a result that reach no agent, worded as objects of a sentence."""
     if result.structured_content and not has_schema:
         yield "its structured content, because the tool declares no output schema"
     unknown = {block.type for block in result.content} - HANDED_ON
@@ -267,27 +282,27 @@ def dropped_of(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Itera
 
 
 HANDED_ON = frozenset({"text", "image", "audio", "resource"})
-"""The types of content that become messages."""
+"""The content types that become messages."""
 
 
 def _of_text(text: str) -> Iterator[JsonObject]:
-    """JSON in a text becomes JSON messages: an object one, a list of objects one each."""
+    """Yields the messages for a text. A JSON object, or each object in a JSON list, becomes a JSON message."""
     match json_or(text, None):
         case dict() as value:
             yield json_message(value)
         case list() as value if all(isinstance(item, dict) for item in value):
             yield from map(json_message, value)
         case list() as value:
-            yield text_message(str(value))  # as Python writes it
+            yield text_message(str(value))  # Dify, too, sends the text of the Python list
         case _:
             yield text_message(text)
 
 
-# The connections of one host. The client library is asynchronous: one thread runs its loop.
+# The connections of one host. The client library is asynchronous, so one thread runs its event loop.
 
 
 class _Logged(logging.Handler):
-    """What the client library logs of its servers, such as a line that is not a message, as a sentence."""
+    """Reports what the client library logs about its servers, such as a line that is not a message."""
 
     def __init__(self, servers: Sequence[McpServer], watcher: Watcher) -> None:
         super().__init__(logging.WARNING)
@@ -306,7 +321,7 @@ class _Logged(logging.Handler):
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Instead of the handlers of Python's own, which write tracebacks to the terminal."""
+        """Replaces Python's own log handlers, which write tracebacks to the terminal."""
         library = logging.getLogger("mcp")
         propagated = library.propagate
         library.addHandler(self)
@@ -320,7 +335,10 @@ class _Logged(logging.Handler):
 
 @contextmanager
 def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher) -> Iterator[list[McpTool]]:
-    """The tools of all servers; SetupError for one that does not start or answer."""
+    """Connects to all servers and yields their tools.
+
+    Raises `SetupError` if a server does not start or does not answer.
+    """
     if not servers:
         yield []
         return
@@ -329,7 +347,9 @@ def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher
     from anyio.from_thread import start_blocking_portal  # noqa: PLC0415 - needed with --mcp alone
 
     tools: list[McpTool] = []
-    with closing(ExitStack()) as opened:  # which tells the servers of no exception: they would put it into a group
+    with closing(
+        ExitStack()
+    ) as opened:  # `closing` hides an exception from the servers, which would wrap it in a group
         opened.enter_context(_Logged(servers, watcher).listening())
         portal = opened.enter_context(start_blocking_portal())
         for server in servers:
@@ -362,7 +382,7 @@ async def _opened(
     from mcp import Client  # noqa: PLC0415 - as above
 
     async with Client(_transport(server, printed), read_timeout_seconds=seconds) as client:
-        yield client, (await client.list_tools()).tools  # the first page, which is what Dify asks for
+        yield client, (await client.list_tools()).tools  # only the first page, as in Dify
 
 
 @asynccontextmanager

@@ -16,13 +16,15 @@ from devhost.text import read_file
 from devhost.tools.entity import filled
 from devhost.tools.tool import Tool, blob_message, json_message, text_message
 
-# The recorded answers, found by tool and arguments. Number types, the order of keys and the addresses of files make no
-# difference. Thread-safe.
-
 
 class RecordedAnswers:
+    """Recorded answers by tool and arguments.
+
+    Number types, the order of keys and the addresses of files make no difference. The class is thread-safe.
+    """
+
     def __init__(self, calls: Iterable[RecordedCall], *, once: bool = False) -> None:
-        """`once`: each answer serves one call. Otherwise the last one to the same call serves all later ones."""
+        """With `once` each answer serves one call. Otherwise the last answer to a call also serves repeated calls."""
         self._waiting: dict[str, list[RecordedCall]] = defaultdict(list)
         self._names: Counter[str] = Counter()
         self._once = once
@@ -41,7 +43,7 @@ class RecordedAnswers:
             return waiting[0]
 
     def lacks(self, tool: str, arguments: JsonObject) -> str:
-        """The sentence about a call that was not recorded."""
+        """Returns the error message for a call that was not recorded."""
         there_are = self._names[tool]
         others = "the recording has none"
         if there_are:
@@ -55,7 +57,7 @@ def _key(provider: str, tool: str, arguments: JsonObject) -> str:
 
 
 def _without_addresses(value: object) -> object:
-    if is_file(value):  # it has another address in every run
+    if is_file(value):  # its address differs in every run
         return {name: value.get(name) for name in ("filename", "size", "type")}
     if isinstance(value, dict):
         return {key: _without_addresses(item) for key, item in value.items()}
@@ -65,13 +67,13 @@ def _without_addresses(value: object) -> object:
 
 
 MOST_BYTES = 100 * 1024 * 1024
-"""The most bytes of a file that a recorded tool made; the daemon takes 15 MiB at once."""
+"""The maximum size in bytes of a file that a recorded tool created. The daemon accepts 15 MiB at once."""
 NOT_RECORDED = "NotRecordedError"
 
 
 class RecordedTool:
     def __init__(self, entity: JsonObject, answers: RecordedAnswers, beyond: Tool | None = None) -> None:
-        """`beyond` is called for what was not recorded."""
+        """Creates the tool. `beyond` answers calls that were not recorded."""
         identity = entity["identity"]
         self.provider = str(identity["provider"])
         self.name = str(identity["name"])
@@ -80,9 +82,10 @@ class RecordedTool:
         self._beyond = beyond
 
     def invoke(self, parameters: JsonObject, answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
-        """Of a call that was not recorded, InvocationError, as for an exception of a tool.
+        """Yields the recorded messages.
 
-        Of one that failed, RefusedCallError, whose words reach the plugin unchanged.
+        Raises `InvocationError` for a call that was not recorded, as for an exception of a tool. Raises
+        `RefusedCallError`, whose text reaches the plugin unchanged, for a call that failed when it was recorded.
         """
         recorded = self._answers.next_call(self.provider, self.name, parameters)
         if recorded is not None:
@@ -96,7 +99,7 @@ class RecordedTool:
 
 
 def recorded_tools(recorded: RecordedRequest, instead: Sequence[Tool] = ()) -> list[Tool]:
-    """Those that `instead` does not have."""
+    """Returns the recorded tools, except those that `instead` has."""
     answers = RecordedAnswers(recorded.calls)
     taken = {(tool.provider, tool.name) for tool in instead}
     tools = [RecordedTool(filled(entity), answers) for entity in recorded.tools]

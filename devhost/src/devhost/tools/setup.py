@@ -1,4 +1,4 @@
-"""A tool plugin made ready for an agent: credentials, the values in its panel."""
+"""Prepares a tool plugin for an agent: credentials and the values in its panel."""
 
 import os
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from devhost.text import Secrets
 from devhost.tools.entity import declared_entity, tool_entity, typed_values
 
 type Texts = Mapping[str, Mapping[str, str]]
-"""By provider or tool, then by key."""
+"""Texts by provider or tool, then by key."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,18 @@ class ToolSetup:
     declaration: PluginDeclaration
     tools: tuple[OfferedTool, ...]
     credentials: Mapping[str, JsonObject] = field(repr=False)
-    """By provider."""
+    """The credentials of each provider."""
     left_out: tuple[str, ...] = ()
     """A sentence for each tool that cannot be part of a run."""
     is_validated: bool = True
-    """Whether the plugin is asked if the credentials are right, before a run."""
+    """Whether the plugin validates the credentials before a run."""
 
     @classmethod
     def read(cls, directory: Path, *, credentials: Texts | None = None, fixed: Texts | None = None) -> Self:
-        """`fixed` is by tool: its name, or provider/name. Without `credentials` those in the environment count."""
+        """Reads a plugin's declaration and returns its setup.
+
+        The keys of `fixed` are tool names, or provider/name. Without `credentials` those in the environment are used.
+        """
         with about("tools"):
             declared = PluginDeclaration.read(directory)
             providers = {each.identity.name: each.credentials for each in declared.tool_providers}
@@ -72,7 +75,10 @@ class ToolSetup:
         return cls(declaration, tuple(offered), filled, tuple(left_out))
 
     def with_every_tool(self) -> Self:
-        """For a flow: its nodes hold the panel's values, and a Tool node may have what an agent may not."""
+        """Returns a copy with every tool and without panel values, for a flow.
+
+        The nodes of a flow hold the panel's values, and a Tool node may use tools that an agent may not.
+        """
         every = self.declaration.tools
         tools = tuple(OfferedTool(**vars(tool), entity=declared_entity(tool), fixed={}) for tool in every)
         return replace(self, tools=tools, left_out=())
@@ -94,7 +100,7 @@ class ToolSetup:
 
     @property
     def secrets(self) -> list[str]:
-        """Secret values of `--set` are among them. The strategy gets those unmasked, as from Dify."""
+        """Secret credentials and secret values of `--set`. A strategy receives the latter unmasked, as in Dify."""
         of_parameters = (
             str(offered.fixed[parameter.name])
             for offered in self.tools
@@ -114,10 +120,10 @@ class ToolSetup:
 
 
 def start_tool_plugin(setup: ToolSetup, **options: Unpack[StartOptions]) -> PluginProcess:
-    """Also asks what Dify's settings pages ask before an agent can use the plugin.
+    """Starts the plugin and makes the requests that Dify's settings pages make before an agent can use it.
 
-    Are the credentials right (asked when they are saved), and which options does a dynamic select have (asked when its
-    picker opens)?
+    These requests validate the credentials, as when they are saved, and fetch the options of a dynamic select, as when
+    its picker opens.
     """
     plugin = start_in_own_python(setup.declaration, **options)
     try:
@@ -147,7 +153,7 @@ def _check(plugin: PluginProcess, setup: ToolSetup) -> None:
 
 
 def ask_about_credentials(plugin: PluginProcess, provider: str, request: JsonObject, secrets: Secrets) -> JsonObject:
-    """What the plugin answers; SetupError in its words if it refuses them."""
+    """Returns the plugin's answer. Raises `SetupError` with the plugin's reason if it refuses the credentials."""
     answers = ask_plugin(plugin, request, f"{provider} refuses its credentials", secrets)
     for answer in answers:
         if answer.get("result"):
@@ -180,7 +186,7 @@ def ask_plugin(plugin: PluginProcess, request: JsonObject, otherwise: str, secre
     try:
         with plugin.open_session(request) as session:
             return list(session.messages(refuse, plugin.limits.call_seconds, limit="call-seconds"))
-    except RunFailure as failure:  # whose cause may quote the credentials
+    except RunFailure as failure:  # not chained, because its cause may quote the credentials
         raise SetupError(f"{otherwise}: {secrets.masked(str(failure))}") from None
 
 

@@ -1,4 +1,4 @@
-"""The tools that a run can use: those of plugins, and Python functions."""
+"""The tools that a run can use: tools of plugins, and Python functions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, Protocol
@@ -27,38 +27,42 @@ class Tool(Protocol):
 
     @property
     def entity(self) -> JsonObject:
-        """As Dify sends it to a strategy."""
+        """The tool's description as Dify sends it to a strategy."""
 
     def invoke(self, parameters: JsonObject, answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
-        """Messages as a tool plugin sends them; `answer` serves the tool's own backwards calls.
+        """Calls the tool and yields messages as a tool plugin sends them.
 
-        `request_id` is that of the backwards call that asks for the tool; empty if there is none.
+        `answer` serves the tool's own backwards calls. `request_id` is the id of the backwards call that invokes the
+        tool; it is empty if there is none.
         """
 
 
 class PluginTool:
-    """A tool of a tool plugin. Its secret credentials are replaced in everything that it sends."""
+    """A tool of a tool plugin. Secret credentials are masked in everything that the tool sends."""
 
     def __init__(self, plugin: PluginProcess, setup: ToolSetup, offered: OfferedTool) -> None:
         self.provider = offered.provider_id
         self.name = offered.name
         self.entity = offered.entity
         self._limit: Literal["run-seconds", "call-seconds"] = "run-seconds"
-        """The limit at which the daemon ends the tool. The limit of an agent's call is not here: it ends the answer."""
+        """The limit at which the daemon ends the tool.
+
+        The limit of an agent's call is applied elsewhere, because it ends the answer and not the tool.
+        """
         self._plugin = plugin
         self._setup = setup
         self._offered = offered
         self._masked = Secrets(setup.secret_credentials).masked
         self._serving = WeakValueDictionary[str, Session]()
-        """The sessions by the ids of the calls that they answer."""
+        """The sessions by the id of the call that they answer."""
 
     def end_as_an_agents_call(self) -> None:
-        """A direct call of the tool also ends at the limit of an agent's call."""
+        """Makes a direct call of the tool end at the limit of an agent's call, too."""
         if self._plugin.limits.call_seconds < self._plugin.limits.run_seconds:
             self._limit = "call-seconds"
 
     def where(self, request_id: str) -> str:
-        """Where the plugin's code is that answers the call, as a clause; empty before it was sent."""
+        """Returns, as a clause, the position of the plugin's code that answers the call; empty before it was sent."""
         session = self._serving.get(request_id)
         if session is None:
             return ""
@@ -92,15 +96,15 @@ class PluginTool:
 def call_tool(
     tool: Tool, parameters: JsonObject, files: FileMessages, answer: Answer, request_id: str = ""
 ) -> Iterator[JsonObject]:
-    """The messages as a strategy gets them: files are links to tool files, never bytes.
+    """Calls the tool and yields its messages as a strategy receives them: files are links to tool files, never bytes.
 
-    `answer` serves the tool's own backwards calls. `files` is told of each rule of Dify's that a message breaks without
-    failing the call.
+    `answer` serves the tool's own backwards calls. `files` collects violations of Dify's rules that do not fail the
+    call.
     """
     is_silent = True
     for message in tool.invoke(parameters, answer, request_id):
         is_silent = False
-        if message.get("type") not in MESSAGE_TYPES:  # of a newer Dify; an older daemon will drop it
+        if message.get("type") not in MESSAGE_TYPES:  # a type of a newer Dify; an older daemon drops it
             yield message
             continue
         for result in files.transform(read_message(message)):
@@ -109,7 +113,7 @@ def call_tool(
         files.found("tool-says-nothing", "it sent no message, so the model reads an empty result")
 
 
-# Messages as a tool plugin writes them.
+# Messages as a tool plugin creates them.
 
 
 def text_message(text: str) -> JsonObject:
@@ -117,7 +121,7 @@ def text_message(text: str) -> JsonObject:
 
 
 def blob_message(data: str, meta: JsonObject | None) -> JsonObject:
-    """`data` in base64."""
+    """Returns a message with a file. `data` is base64 text."""
     return {"type": "blob", "message": {"blob": data}, "meta": meta}
 
 
@@ -125,14 +129,12 @@ def json_message(value: object) -> JsonObject:
     return {"type": "json", "message": {"json_object": value}, "meta": None}
 
 
-# A tool without a plugin: a Python function that a strategy can call like any other tool.
-
-
 class FunctionTool:
-    """`parameters` names each parameter's type (all required, all for the model), or gives its whole description.
+    """A tool without a plugin: a Python function that a strategy can call like any other tool.
 
-    What the function returns is a text, a JSON object or a list of messages; what it raises fails the call as a plugin
-    tool's exception does.
+    `parameters` maps each name to a type or to a complete description. A parameter with only a type is required and set
+    by the model. The function returns a text, a JSON object or a list of messages. An exception fails the call like an
+    exception of a plugin's tool.
     """
 
     def __init__(
@@ -160,7 +162,7 @@ class FunctionTool:
     def invoke(self, parameters: JsonObject, _answer: Answer, _request_id: str, /) -> Iterator[JsonObject]:
         try:
             result = self._function(parameters)
-        except Exception as error:  # any exception of a tool is its answer
+        except Exception as error:  # any exception of a tool becomes the answer
             raise InvocationError(type(error).__name__, str(error)) from error
         if isinstance(result, str):
             yield text_message(result)

@@ -1,4 +1,4 @@
-"""A model behind one of OpenAI's APIs, and how the options of a command choose it."""
+"""A model behind one of OpenAI's APIs, and its selection by the options of a command."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -16,26 +16,33 @@ from devhost.protocol.wire import JsonObject
 
 OPENAI = "https://api.openai.com/v1"
 _NO_KEY = "none"
-"""The client requires a key; servers without keys ignore it."""
+"""A placeholder key: the client requires one, and servers without keys ignore it."""
 _SILENCE_SECONDS = 600.0
-"""Longer than the host allows a call, so that the host ends it first."""
+"""The read timeout. It is longer than the host's limit for a call, so the host ends the call first."""
 _CONNECT_SECONDS = 10.0
 _TITLES: dict[provider.Api, str] = {"responses": "Responses API", "chat": "Chat Completions"}
 _OPENAIS_FEATURES: Features = ("multi-tool-call", "agent-thought", "stream-tool-call", "vision")
 _OTHERS_FEATURES: Features = ("tool-call", "multi-tool-call", "stream-tool-call")
 _SAMPLING = frozenset({"temperature", "top_p", "presence_penalty", "frequency_penalty"})
-"""A flow's file may hold them for another model; Dify's openai plugin drops them for one that reasons."""
+"""Parameters that are dropped for a reasoning model, as in Dify's openai plugin.
+
+A flow's file may have them for another model.
+"""
 
 
 @dataclass(frozen=True)
 class Connection:
-    """Where the API is, and the key for it; a server without keys needs none. ParameterError for what is neither."""
+    """The address of an API and its key, which is empty for a server without keys.
+
+    Raises `ParameterError` if the key or the address is invalid.
+    """
 
     key: str = field(default="", repr=False)
     base_url: str = OPENAI
 
     def __post_init__(self) -> None:
-        # Nothing is quoted: both may hold secrets. The client would quote a key that cannot be an HTTP header.
+        # The messages quote neither the key nor the address, because both may contain secrets. The client's own error
+        # for a key that cannot be an HTTP header would quote it.
         if not (self.key.isascii() and self.key.isprintable()):
             raise ParameterError("OPENAI_API_KEY has a line break or another character that no key has: copy it again")
         try:
@@ -49,7 +56,7 @@ class Connection:
 
     @property
     def url(self) -> str:
-        """For people: without credentials that it may hold, and without its query."""
+        """The address to show to people, without credentials and without the query."""
         url = httpx.URL(self.base_url)
         return f"{url.scheme}://{url.netloc.decode()}{url.path.rstrip('/')}"
 
@@ -65,8 +72,8 @@ class Connection:
 class OpenAIModel(CountsSpending):
     """A `ModelBackend` over the Responses API ("responses") or Chat Completions ("chat").
 
-    `completion_params` are the node's parameters of the model, `features` Dify's names of what it can do. The key
-    appears in no output. Counts tokens and price of its calls.
+    `completion_params` are the node's parameters for the model. `features` are Dify's names for what the model can do.
+    The key never appears in output. The backend counts the tokens and the price of its calls.
     """
 
     def __init__(
@@ -117,7 +124,7 @@ class OpenAIModel(CountsSpending):
                         )
 
     def _turn(self, request: ModelRequest) -> Iterator[provider.TurnEvent]:
-        """Closing the generator closes the connection."""
+        """Yields the events of one turn. Closing the generator closes the connection."""
         if reasons(request.model):
             left_out = _SAMPLING
         else:
@@ -137,10 +144,7 @@ class OpenAIModel(CountsSpending):
                     yield from provider.chat_turn(chunks)
 
 
-# A model from the options of a command; mistakes are reported before anything is started.
-
-
-def open_model(  # noqa: PLR0913 - one value of the command line each
+def open_model(  # noqa: PLR0913 - one parameter for each option of the command line
     *,
     key: str,
     base_url: str,
@@ -149,6 +153,10 @@ def open_model(  # noqa: PLR0913 - one value of the command line each
     completion_params: Mapping[str, object],
     features: tuple[str, ...] | None,
 ) -> OpenAIModel:
+    """Returns the model that the options of a command describe.
+
+    Raises `ParameterError` for a mistake in the options, before anything is started.
+    """
     connection = Connection(key, base_url or OPENAI)
     if not name and base_url:
         with about("model"):

@@ -1,4 +1,4 @@
-"""OpenAI's two APIs: requests of Dify's core as theirs, what their streams say, and their failures."""
+"""OpenAI's two APIs: translates Dify's requests, parses the streams, and maps the errors."""
 
 import json
 import re
@@ -33,7 +33,7 @@ from devhost.text import Secrets, json_or
 
 type Api = Literal["responses", "chat"]
 
-# A provider's failures in the words in which Dify's openai plugin passes them on.
+# Errors of a provider, worded as Dify's openai plugin reports them.
 
 _RAISED: tuple[tuple[type[openai.APIError], str], ...] = (
     (openai.APIConnectionError, "InvokeConnectionError"),
@@ -52,17 +52,20 @@ _IN_STREAM = {
     "429": "InvokeRateLimitError",
     **dict.fromkeys(("500", "502", "503", "504"), "InvokeServerUnavailableError"),
 }
-"""Codes, and types, of errors that come after the 200."""
+"""Error types by the code or type of an error that arrives inside a stream, after status 200."""
 _HELPS = {
     "InvokeConnectionError": "; check that a server runs there, or set OPENAI_BASE_URL",
     "InvokeAuthorizationError": "; check OPENAI_API_KEY",
 }
 _LONGEST = 1_000
-"""Characters of a server's own text."""
+"""The maximum length of a server's own error text, in characters."""
 
 
 def failure(error_type: str, message: str) -> ModelCallError:
-    """The message for a refused key quotes nothing, as in Dify's openai plugin, so no part of the key is shown."""
+    """Returns the error that Dify's openai plugin would report.
+
+    The message about a refused key quotes nothing, so that no part of the key is shown.
+    """
     if error_type == "InvokeAuthorizationError":
         return ModelCallError(error_type, "[models] Incorrect model credentials provided, please check and try again.")
     described = " ".join(re.findall(r"[A-Z][a-z]+", error_type.removeprefix("Invoke")))
@@ -70,12 +73,12 @@ def failure(error_type: str, message: str) -> ModelCallError:
 
 
 def refused(message: str) -> ModelCallError:
-    """A request that the provider's API cannot express."""
+    """Returns the error for a bad request, such as one that the provider's API cannot express."""
     return failure("InvokeBadRequestError", message)
 
 
 def _told(said: object) -> tuple[str, str]:
-    """The code and the message of an error, wherever a server puts them; no message if it is none."""
+    """Returns the code and the message of an error, wherever the server puts them; two empty texts if there is none."""
     match said:
         case str(message):
             return "", message
@@ -88,15 +91,15 @@ def _told(said: object) -> tuple[str, str]:
 
 
 _FIRST_WORDS = 200
-"""Characters of an answer that is not one of a model."""
+"""How many characters are quoted from a response that is not a model's answer."""
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _NO_STREAM = ("application/json", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
 
 
 def whole_answer(response: httpx.Response) -> JsonObject | None:
-    """An answer as one JSON object, from a server that does not stream; None for a stream.
+    """Returns the answer of a server that does not stream, as one JSON object; `None` for a stream.
 
-    ModelCallError for anything else, such as the login page of a proxy.
+    Raises `ModelCallError` for anything else, such as the login page of a proxy.
     """
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in _NO_STREAM:
@@ -125,7 +128,10 @@ def failed_in_stream(code: str | None, message: str, kind: str | None = None) ->
 
 @contextmanager
 def provider_failures(key: str, url: str) -> Iterator[None]:
-    """Turns every failure of the call inside into a ModelCallError without the key; `url` has no credentials."""
+    """Converts every exception inside the context to a `ModelCallError` that does not contain the key.
+
+    `url` must not contain credentials.
+    """
     try:
         yield
     except Exception as error:  # noqa: BLE001 - a server's stream may have any form; Dify passes on any error, too
@@ -143,7 +149,7 @@ def _worded(error: Exception) -> ModelCallError:
             return error
         case openai.APIConnectionError() | openai.APIStatusError():
             kind = next(kind for raised, kind in _RAISED if isinstance(error, raised))
-            # The client's own sentence says neither why there is no connection, nor what came that is not JSON.
+            # The client's own message gives neither the cause of a connection error nor a body that is not JSON.
             more = error.__cause__ or (error.body if isinstance(error.body, str) else "")
             return failure(kind, f"{error} - {more}" if more else str(error))
         case openai.APIError(body=str(message)):
@@ -155,11 +161,13 @@ def _worded(error: Exception) -> ModelCallError:
     return ModelCallError("InvokeError", f"[models] Error: {type(error).__name__}: {error}")
 
 
-# What a provider's stream says, whichever API it came over: pieces of thoughts and of text, and the end of the turn
-# with its calls.
+# The events of a provider's stream, the same for both APIs: pieces of thoughts and of text, and the end of the turn
+# with its tool calls.
 
 
 class ThoughtText(str):
+    """A piece of the model's reasoning, as opposed to a piece of its text."""
+
     __slots__ = ()
 
 
@@ -169,7 +177,7 @@ class FinishedChoice:
     calls: tuple[JsonObject, ...] = ()
     opaque_body: Any = None
     tokens: TokenCounts | None = None
-    """None when the server did not count."""
+    """The token counts; `None` if the server reported none."""
 
 
 type TurnEvent = str | FinishedChoice
@@ -178,7 +186,7 @@ _BLOCK = re.compile(r"<think>\n.*?\n</think>\n*", re.DOTALL)
 
 
 def with_blocks(said: Iterable[TurnEvent]) -> Iterator[TurnEvent]:
-    """Thoughts stand in the text, in `<think>` blocks; empty pieces are left out."""
+    """Yields the events with thoughts as text inside `<think>` blocks, and drops empty pieces."""
     thinking = False
     try:
         for event in said:
@@ -195,11 +203,11 @@ def with_blocks(said: Iterable[TurnEvent]) -> Iterator[TurnEvent]:
 
 
 def without_thoughts(text: str) -> str:
-    """The text for a provider: without the thoughts that `with_blocks` put in."""
+    """Returns the text without the `<think>` blocks that `with_blocks` added, for a provider."""
     return _BLOCK.sub("", text)
 
 
-# What both APIs take alike: parts of a prompt, and formats of an answer.
+# Parts of a prompt and formats of an answer that both APIs share.
 
 
 def data_url(part: MediaPart) -> str:
@@ -211,9 +219,9 @@ def filename(part: MediaPart) -> str:
 
 
 def taken_format(params: JsonObject) -> tuple[str, JsonObject]:
-    """Takes `response_format` out of the parameters, with the schema that `json_schema` holds for it.
+    """Removes `response_format` and `json_schema` from the parameters and returns the format and its schema.
 
-    That is `{"name": …, "schema": …}`, or a bare schema, as JSON or as its text.
+    `json_schema` is `{"name": …, "schema": …}` or a bare schema, as a JSON object or as JSON text.
     """
     kind = str(params.pop("response_format", "text"))
     schema = params.pop("json_schema", None)
@@ -234,9 +242,10 @@ def taken_format(params: JsonObject) -> tuple[str, JsonObject]:
 
 
 def chat_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa: ANN401 - keyword arguments of the client
-    """`params` that have another form here are translated, all others are sent as they are.
+    """Returns the keyword arguments of a Chat Completions request.
 
-    Opaque bodies are the Responses API's and are left out.
+    `params` with another form in this API are translated; all others are sent unchanged. Opaque bodies belong to the
+    Responses API and are omitted.
     """
     others = dict(params)
     arguments: JsonObject = {
@@ -303,16 +312,16 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
             tokens = TokenCounts.read(chunk.usage.to_dict(), "prompt_tokens", "completion_tokens")
         for choice in chunk.choices or ():
             reason = choice.finish_reason or reason
-            # Some servers end with a choice whose delta is null, or has none.
+            # Some servers end with a choice whose delta is null or missing.
             delta: ChoiceDelta = getattr(choice, "delta", None) or ChoiceDelta()
             extra = delta.model_extra or {}
-            # The first name is that of DeepSeek, LM Studio and older vLLM, the second that of Ollama and vLLM.
+            # DeepSeek, LM Studio and older vLLM use the first name, Ollama and vLLM the second.
             thought = extra.get("reasoning_content") or extra.get("reasoning")
             yield ThoughtText(thought if isinstance(thought, str) else "")
             yield (delta.content or "") + (delta.refusal or "")
             for fragment in delta.tool_calls or ():
                 call = by_index.get(fragment.index)
-                # Some servers give all calls one index.
+                # Some servers give all calls the same index.
                 if call is None or fragment.id not in {None, "", call["id"]}:
                     call = by_index[fragment.index] = tool_call(fragment.id or "", "", "")
                     calls.append(call)
@@ -326,7 +335,7 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
 
 
 def whole_chat(answer: JsonObject) -> Iterator[TurnEvent]:
-    """An answer that was not streamed, read as a stream of one chunk."""
+    """Yields the events of an answer that was not streamed, by reading it as a stream of one chunk."""
     choices = []
     for choice in answer["choices"]:
         message = choice.get("message") or {}
@@ -337,7 +346,10 @@ def whole_chat(answer: JsonObject) -> Iterator[TurnEvent]:
 
 
 def _refuse_an_error(event: BaseModel) -> None:
-    """An event that has none of the fields of its kind may be an error, as some servers send it."""
+    """Raises `ModelCallError` for an event that is an error.
+
+    Some servers send errors as events that have none of the usual fields.
+    """
     if getattr(event, "type", None) in {None, "error"} and not getattr(event, "choices", None):
         code, message = _told(event.model_extra)
         if message:
@@ -347,13 +359,14 @@ def _refuse_an_error(event: BaseModel) -> None:
 # The Responses API.
 
 REASONING = "reasoning_"
-"""Begins the names of parameters that are parts of `reasoning` here, such as effort and summary."""
+"""The prefix of parameters that become parts of `reasoning`, such as effort and summary."""
 
 
 def responses_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa: ANN401 - arguments of the client
-    """`params` that have another form here are translated, all others are sent as they are.
+    """Returns the keyword arguments of a Responses API request.
 
-    No tool is strict: Dify's schemas leave parameters optional.
+    `params` with another form in this API are translated; all others are sent unchanged. No tool is strict, because
+    Dify's schemas have optional parameters.
     """
     if request.stop:
         raise refused("the Responses API has no stop words")
@@ -383,7 +396,10 @@ def responses_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa
 
 
 def input_items(message: PromptMessage) -> Iterator[JsonObject]:
-    """An assistant message that carries the items of its response goes back as these items, verbatim."""
+    """Yields the input items for a message.
+
+    An assistant message that carries the items of its response is sent back as these items, unchanged.
+    """
     match message:
         case AssistantMessage(opaque_body={"responses_output": list(items)}):
             yield from cast("list[JsonObject]", items)
@@ -419,7 +435,7 @@ def _input_part(part: TextPart | MediaPart) -> JsonObject:
 
 
 _REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
-"""Finish reasons by `incomplete_details.reason`; any other is "incomplete"."""
+"""Finish reasons by `incomplete_details.reason`. Any other reason becomes "incomplete"."""
 
 
 def responses_turn(events: Iterable[ResponseStreamEvent]) -> Iterator[TurnEvent]:
@@ -444,7 +460,7 @@ def responses_turn(events: Iterable[ResponseStreamEvent]) -> Iterator[TurnEvent]
 
 
 def whole_response(answer: JsonObject) -> Iterator[TurnEvent]:
-    """A response that was not streamed."""
+    """Yields the events of a response that was not streamed."""
     response = Response.construct(**answer)
     if response.error is not None:
         raise failed_in_stream(response.error.code, response.error.message)
@@ -462,7 +478,7 @@ def _finished(response: Response) -> FinishedChoice:
     if calls:
         reason = "tool_calls"
     if response.status == "incomplete":
-        # Dify's plugin passes no calls of a response that was cut on, but its items all the same.
+        # Dify's plugin drops the calls of a truncated response but passes on its items.
         details = response.incomplete_details
         calls = ()
         reason = _REASONS.get(details.reason or "" if details else "", "incomplete")
@@ -470,7 +486,7 @@ def _finished(response: Response) -> FinishedChoice:
     return FinishedChoice(
         reason=reason,
         calls=calls,
-        # The key is that of Dify's openai plugin.
+        # Dify's openai plugin uses the same key.
         opaque_body={"responses_output": [item.to_dict(mode="json") for item in response.output]},
         tokens=None if usage is None else TokenCounts.read(usage.to_dict(), "input_tokens", "output_tokens"),
     )

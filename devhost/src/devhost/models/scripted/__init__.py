@@ -1,1 +1,1 @@
-"""The model whose answers are written down in a script file."""
+"""The model whose answers come from a script file."""

@@ -1,4 +1,4 @@
-"""Segments of knowledge that a script gives for a Knowledge Retrieval node, and what the node makes of them."""
+"""Knowledge segments that a script defines for a Knowledge Retrieval node, and the items the node returns for them."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -12,10 +12,10 @@ NODE_TYPE = "knowledge-retrieval"
 
 
 class Segment(ScriptModel):
-    """Its fields stand at the same names in the item; `metadata` goes before what devhost fills in."""
+    """One segment of a document. `metadata` overrides the metadata that devhost fills in."""
 
     content: str | None
-    """None as in Dify, where a segment may have nothing but files."""
+    """The text; `None` for a segment that has only files, as Dify allows."""
     title: str = ""
     """The document's name."""
     score: float | None = None
@@ -24,7 +24,10 @@ class Segment(ScriptModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def item(self, position: int) -> JsonObject:
-        """`position`: from 1, in the order of the node's result. Two runs are alike in their ids."""
+        """Returns the item of the node's result.
+
+        `position` counts from 1 in the order of the result. The ids are the same in every run.
+        """
         title = self.title or f"Document {position}"
         metadata = {
             "_source": "knowledge",
@@ -50,7 +53,7 @@ class Segment(ScriptModel):
 
 
 def recorded_segment(item: JsonObject, position: int) -> JsonObject:
-    """As a script has it: what `Segment.item` fills in is left out."""
+    """Returns the item as a script has it, without the values that `Segment.item` fills in."""
     metadata = item.get("metadata") or {}
     usual = {"title": f"Document {position}"}
     known = {**item, "score": metadata.get("score")}
@@ -69,6 +72,6 @@ def _text_alone(value: object) -> object:
 
 
 type Segments = tuple[Annotated[Segment, BeforeValidator(_text_alone)], ...]
-"""A text is short for `{content: TEXT}`."""
+"""The segments of one node. A plain text is short for `{content: TEXT}`."""
 type Knowledge = Mapping[str, Segments]
-"""By a node's id or title."""
+"""The segments by the id or title of a node."""

@@ -1,4 +1,4 @@
-"""A model whose answers are written down, streamed in pieces."""
+"""A model that streams answers from a script."""
 
 import threading
 import time
@@ -16,10 +16,10 @@ from devhost.words import in_a_line
 
 
 def turn_chunks(turn: ScriptedTurn, model: str, prompt_tokens: int) -> Iterator[JsonObject]:
-    """Thought and text in pieces; then the last chunk, with the calls and what only the end can know.
+    """Yields the thought and the text in pieces, then a last chunk with the tool calls, usage and finish reason.
 
-    The usage has all fields of LLMUsage; prices are strings, as Decimals travel. Tokens that are not given are
-    estimated, those of the prompt by the caller.
+    The usage has all fields of LLMUsage; prices are strings, because Decimals are serialized as strings. Missing token
+    counts are estimated; the caller estimates the prompt's.
     """
     texts = list(_texts(turn))
     usage = None
@@ -51,9 +51,9 @@ def _tokens(text: str) -> int:
 
 
 class ScriptedModel:
-    """A `ModelBackend` that answers from written turns, one for each call.
+    """A `ModelBackend` that answers each call with one turn of a script.
 
-    A call that no turn fits fails with an InvokeBadRequestError. `requests` keeps every request, in order.
+    A call that matches no turn fails with an InvokeBadRequestError. `requests` keeps every request, in order.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class ScriptedModel:
         place: str = WRITTEN_HERE,
         standing: ScriptedTurn | None = None,
     ) -> None:
-        """`place`: where the answers are written. `standing`: the answer to each call that no turn fits."""
+        """`place` says where the answers are written. `standing` answers every call that matches no turn."""
         card = card or ScriptedModelCard()
         self.description = backend.ModelDescription(
             provider="devhost/scripted/scripted",
@@ -82,26 +82,26 @@ class ScriptedModel:
         self._place = place
         self._standing = standing
         self._longest = 0
-        """Tokens of a prompt, as they are estimated."""
+        """The estimated number of tokens of the longest prompt."""
         self._choosing = threading.Lock()
 
     @classmethod
     def of(cls, turns: Sequence[JsonObject], *, query: str = "") -> Self:
-        """From plain data in the form of script.yaml's turns."""
+        """Creates a model from plain data in the form of script.yaml's turns."""
         return cls(read_turns(list(turns)), query)
 
     @property
     def remaining(self) -> int:
-        """How many turns no call has asked for."""
+        """The number of turns that no call has used."""
         return len(self._unused)
 
     @property
     def afterwards(self) -> str:
-        """A sentence for the person at the terminal after the run; empty if there is nothing to say."""
+        """A notice for the person at the terminal after the run; empty if there is nothing to report."""
         said = ""
         most = self._longest
         window = self.description.context_size
-        if self.remaining and self._standing is None:  # of the turns for any question, each call takes one that fits
+        if self.remaining and self._standing is None:  # with a standing answer, unused turns are normal
             said = f"The script has turns that no model call asked for: {self.remaining}. "
         if window is not None and most > window:
             said += (
@@ -110,7 +110,7 @@ class ScriptedModel:
         return said.strip()
 
     def spent(self) -> JsonObject | None:
-        """The tokens that a provider counted: none here."""
+        """Returns `None`, because no provider counts tokens for a scripted model."""
         return None
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
@@ -123,7 +123,7 @@ class ScriptedModel:
         yield from answer if turn is None or turn.api_fails is None else turn.api_fails.through(answer)
 
     def unwritten(self, _request: ModelRequest, /) -> Iterator[JsonObject]:
-        """The answer to a call that no turn fits."""
+        """Answers a call that matches no turn: raises `ModelCallError`. Subclasses may override this."""
         left = ""
         if self._unused:
             left = f"; its next turn waits for {in_a_line(_conditions(self._unused[0]))}"
@@ -147,7 +147,7 @@ class ScriptedModel:
 
 
 def _said(turn: ScriptedTurn, chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
-    """In their time, up to the turn's error."""
+    """Yields the chunks with the turn's delay, and raises the turn's error at its place."""
     for piece in islice(chunks, None if turn.error is None else turn.error.after_chunks):
         time.sleep(turn.delay)
         yield piece
@@ -173,17 +173,17 @@ def _conditions(turn: ScriptedTurn) -> dict[str, str]:
 
 
 def tool_results(request: ModelRequest) -> str:
-    """All tool messages since the last assistant message, joined by blank lines."""
+    """Returns the texts of all tool messages since the last assistant message, joined by blank lines."""
     latest = takewhile(lambda each: not isinstance(each, backend.AssistantMessage), reversed(request.prompt_messages))
     results = [message.text for message in latest if isinstance(message, backend.ToolMessage)]
     return "\n\n".join(reversed(results))
 
 
 def fill(turn: ScriptedTurn, query: str, results: str) -> ScriptedTurn:
-    """The turn with both placeholders replaced in every string of it."""
+    """Returns the turn with `{{query}}` and `{{tool_results}}` replaced in every string."""
 
     def filled(text: str) -> str:
-        # One pass each, the results last: what a tool said is never searched for placeholders.
+        # The results are inserted last, so that a tool's text is never searched for placeholders.
         return results.join(part.replace("{{query}}", query) for part in text.split("{{tool_results}}"))
 
     return ScriptedTurn.model_validate(rewritten(turn.model_dump(exclude_unset=True), filled))

@@ -1,4 +1,4 @@
-"""The parts of a script as pydantic checks them: turns of a model, and tools that answer from a recording."""
+"""Pydantic models for the parts of a script: a model's turns, and tools that answer from a recording."""
 
 import json
 from collections.abc import Callable
@@ -32,7 +32,7 @@ from devhost.words import misspelt
 
 
 def one_sentence(sentence: str) -> WrapValidator:
-    """One sentence instead of pydantic's error for each branch of the union."""
+    """Returns a validator that reports one sentence instead of one pydantic error for each branch of a union."""
 
     def validate(value: object, handler: Callable[[object], object]) -> object:
         try:
@@ -50,13 +50,13 @@ def listed(value: object) -> object:
 
 
 type Words = Annotated[str, one_sentence("should be a text: put yes, no and numbers in quotes")]
-"""YAML reads `no` as false and `1` as a number."""
+"""A text. YAML reads an unquoted `no` as false and `1` as a number, so these need quotes."""
 type Texts = Annotated[tuple[Words, ...], one_sentence("should be a text, or a list of texts"), BeforeValidator(listed)]
 type _Price = Annotated[float | str, one_sentence("should be a number, or a text"), AfterValidator(str)]
 
 
 class ScriptModel(BaseModel):
-    """What a person writes. An unknown key is an error that lists those that exist."""
+    """The base of everything that a person writes in a script. An unknown key is an error that lists the known keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -86,7 +86,10 @@ class ScriptedCall(ScriptModel):
 
 
 class ScriptedError(ScriptModel):
-    """An error of the provider, by its type and message; or any other one by all the words that the plugin reads."""
+    """An error that a turn raises after `after_chunks` chunks.
+
+    A provider's error has a type and a message. Any other error has the exact `words` that the plugin reads.
+    """
 
     type: str = ""
     message: str = ""
@@ -101,7 +104,7 @@ class ScriptedError(ScriptModel):
 
 
 class ScriptedUsage(ScriptModel):
-    """The fields of LLMUsage; None is estimated."""
+    """The fields of LLMUsage. A count that is `None` is estimated."""
 
     prompt_tokens: NonNegativeInt | None = None
     completion_tokens: NonNegativeInt | None = None
@@ -127,24 +130,24 @@ class ScriptedTurn(ScriptModel):
     tool_calls: tuple[ScriptedCall, ...] = ()
     chunk_size: PositiveInt = 12
     delay: Annotated[float, Field(ge=0, le=3_600, allow_inf_nan=False)] = 0.0
-    """Seconds."""
+    """Seconds to wait before each chunk."""
     finish_reason: str | None = None
     usage: ScriptedUsage | None = ScriptedUsage()
     error: ScriptedError | None = None
     api_fails: Fault | None = None
-    """What Dify's API does in place of answering: see `devhost.protocol.failures`."""
+    """A failure of Dify's API during the answer; see `devhost.protocol.failures`."""
     when: Words | None = None
-    """A text that the last message of the prompt contains."""
+    """The turn is used only if the last message of the prompt contains this text."""
     when_system: Words | None = None
-    """A text that the system message contains, such as a sentence of the instruction."""
+    """The turn is used only if the system message contains this text, such as a sentence of the instruction."""
     when_result: Words | None = None
-    """A text that a tool result since the model's last answer contains."""
+    """The turn is used only if a tool result since the model's last answer contains this text."""
     when_asked: Words | None = None
-    """A text that a user message of the prompt contains."""
+    """The turn is used only if a user message of the prompt contains this text."""
 
 
 def _flat(turns: object) -> object:
-    """The turns of a list in which turns and lists of turns stand: what YAML's aliases insert."""
+    """Flattens nested lists of turns, which YAML aliases create."""
     if not isinstance(turns, list | tuple):
         return turns
     joined: list[object] = []
@@ -161,16 +164,19 @@ type Turns = Annotated[tuple[ScriptedTurn, ...], BeforeValidator(_flat)]
 type SomeTurns = Annotated[tuple[ScriptedTurn, ...], Field(min_length=1), BeforeValidator(_flat)]
 
 
-# The section `recorded` of a script: tools as a strategy saw them, and what they answered.
+# The section `recorded` of a script: tools as a strategy received them, and their recorded answers.
 
 
 def beside_the_script(path: Path, validated: ValidationInfo) -> Path:
-    """The context of the validation is the script's folder."""
+    """Resolves a path against the script's folder, which is the context of the validation."""
     return (validated.context or Path()) / path
 
 
 def _sent(path: Path, validated: ValidationInfo) -> Path:
-    """A file whose content leaves this machine. What a program gives, without a folder, is its own."""
+    """Checks that a file whose content leaves this machine is within reach of the script's folder.
+
+    A path that a program gives, without a folder as context, is not checked.
+    """
     if validated.context is None:
         return path
     try:
@@ -205,11 +211,11 @@ class RecordedPart(ScriptModel):
     text: Words | None = None
     json_: Annotated[dict[str, Any] | list[Any] | None, BeforeValidator(json_value)] = Field(None, alias="json")
     file: Annotated[SentFile, AfterValidator(_there)] | None = None
-    """A file that the tool made; the path is relative to the script's folder."""
+    """A file that the tool created; the path is relative to the script's folder."""
     meta: _Object = Field(default_factory=dict)
-    """What the tool says about a file, such as `mime_type` and `filename`."""
+    """The tool's metadata for a file, such as `mime_type` and `filename`."""
     message: _Object | None = None
-    """A whole message, for every other type."""
+    """A complete message, for every other type."""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -221,7 +227,7 @@ class RecordedPart(ScriptModel):
     @field_validator("message")
     @classmethod
     def _fetches_nothing(cls, message: dict[str, Any] | None, validated: ValidationInfo) -> dict[str, Any] | None:
-        """The node downloads the picture of an image message, as Dify does."""
+        """Refuses an image message unless fetching is allowed, because the node downloads the image, as Dify does."""
         if message is not None and message.get("type") == "image" and validated.context is not None and not may_fetch():
             address = (message.get("message") or {}).get("text")
             sentence = f"an image message makes devhost fetch {address!r}: allow it with --allow-http"
@@ -235,18 +241,18 @@ class RecordedCall(ScriptModel):
     arguments: _Object = Field(default_factory=dict)
     answer: tuple[RecordedPart, ...] = ()
     error: Words | None = None
-    """After the answer: the words of the error, as the strategy read them."""
+    """The text of the error that the strategy received after the answer; `None` if the call succeeded."""
 
 
 class RecordedRequest(ScriptModel):
     tools: tuple[Annotated[_Object, AfterValidator(_named)], ...] = ()
-    """Each as Dify sends it to a strategy; what is empty may be left out."""
+    """The tools as Dify sends them to a strategy. Empty values may be omitted."""
     calls: tuple[RecordedCall, ...] = ()
-    """In the order in which they began."""
+    """The calls in the order in which they started."""
 
     @property
     def tool_names(self) -> tuple[tuple[str, str], ...]:
-        """Each with its provider before it."""
+        """Pairs of provider and tool name."""
         identities = [entity["identity"] for entity in self.tools]
         return tuple((str(each["provider"]), str(each["name"])) for each in identities)
 
@@ -256,18 +262,18 @@ class ScriptedModelCard(ScriptModel):
     features: tuple[str, ...] = DEFAULT_FEATURES
     context_size: PositiveInt = 400_000
     plugin: BesideTheScript | None = None
-    """A model plugin, whose model of this name answers in place of the turns."""
+    """A model plugin. Its model of this name answers instead of the turns."""
 
 
 class RunLimits(ScriptModel):
-    """Limits of devhost's own on a run."""
+    """Limits that devhost itself sets for a run."""
 
     price: PositivePrice | None = None
-    """What its model calls may cost, in the currency of the model: once that is reached, no further call begins."""
+    """The maximum cost of the model calls, in the model's currency. Once it is reached, no further call starts."""
 
 
 WRITTEN_HERE = "the code that runs it"
-"""The place of turns without a script file."""
+"""The place that messages name for turns without a script file."""
 
 
 class _Turns(ScriptModel):
@@ -275,11 +281,11 @@ class _Turns(ScriptModel):
 
 
 def read_turns(turns: object) -> tuple[ScriptedTurn, ...]:
-    """Turns given as plain data."""
+    """Parses turns from plain data. Raises `ScriptError` for invalid ones."""
     with worded(ScriptError):
         return _Turns.model_validate({"turns": turns}).turns
 
 
 def gist(said: str) -> str:
-    """People type a question without its capitals and its last full stop."""
+    """Returns the text for a comparison that ignores case, whitespace and final punctuation."""
     return " ".join(said.casefold().split()).rstrip(".?!。？！")
