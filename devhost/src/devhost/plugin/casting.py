@@ -1,4 +1,4 @@
-"""Parameter values as Dify casts them before it sends them to a plugin."""
+"""Casts parameter values as Dify casts them before it sends them to a plugin."""
 
 import contextlib
 import json
@@ -14,11 +14,11 @@ from devhost.text import SWITCHES
 
 FILE_IDENTITY = "__dify__file__"
 PLUGIN_FILE = ("dify_model_identity", "mime_type", "filename", "extension", "size", "type", "url")
-"""What a plugin gets of a file (`File.to_plugin_parameter`)."""
+"""The keys of a file that a plugin receives (`File.to_plugin_parameter`)."""
 
 
 def is_file(value: object) -> TypeGuard[JsonObject]:
-    """A file as on the wire."""
+    """Returns whether the value is a file in its serialized form."""
     return isinstance(value, dict) and value.get("dify_model_identity") == FILE_IDENTITY
 
 
@@ -31,9 +31,9 @@ def cast_parameters(declared: Iterable[Parameter], values: Mapping[str, object])
 
 
 def cast_parameter(parameter: Parameter, value: object) -> object:
-    """Absent, None and '' are the default; so is every other empty value but 0, False, and an empty list of tools.
+    """Casts the value of a parameter. An empty value becomes the default, except 0, False and an empty list of tools.
 
-    Up to Dify 1.16.1 the list was the default, too (docs/host-facts.md, "After 1.16.1").
+    Up to Dify 1.16.1 the empty list of tools became the default, too (docs/host-facts.md, "After 1.16.1").
     """
     chooses_no_tool = parameter.type == "array[tools]" and value == []
     if not value and value != 0 and not chooses_no_tool:
@@ -52,11 +52,11 @@ def cast_parameter(parameter: Parameter, value: object) -> object:
     return cast_value(parameter, value)
 
 
-# Values of a tool's parameters, recorded from Dify's own code: `tool-values.jsonl`.
+# Values of a tool's parameters. `tool-values.jsonl` has recordings from Dify's own code.
 
 
 def cast_given(declared: Iterable[Parameter], values: Mapping[str, object]) -> JsonObject:
-    """Casts values as Dify does when a tool is called. It changes no undeclared value, and adds none."""
+    """Casts values as Dify does when a tool is called. Undeclared values are not changed, and none are added."""
     known = {parameter.name: parameter for parameter in declared}
     return {name: _cast_for_tool(known[name], value) if name in known else value for name, value in values.items()}
 
@@ -68,14 +68,17 @@ def cast_for_call(declared: Iterable[Parameter], values: Mapping[str, object], *
 
 
 def cast_called_back(declared: Iterable[Parameter], values: Mapping[str, object]) -> JsonObject:
-    """When a plugin calls the tool. What the panel sets, and the plugin does not give, gets a value then."""
+    """Casts values as Dify does when a plugin calls the tool.
+
+    Parameters that the panel sets and the plugin does not give get their initial value.
+    """
     declared = list(declared)
     of_panel = {each.name: initial_value(each, values.get(each.name)) for each in declared if each.form == "form"}
     return cast_given(declared, {**values, **of_panel})
 
 
 def initial_value(parameter: Parameter, value: object) -> object:
-    """A value of the panel, in a node without `tool_node_version` and in a call by a plugin."""
+    """Returns a value of the panel for a node without `tool_node_version` or for a call by a plugin."""
     if parameter.multiple:
         return _several(parameter, value)
     return cast_parameter(parameter, value)
@@ -105,7 +108,7 @@ def _several(parameter: Parameter, value: object) -> object:
 
 
 def cast_value(parameter: Parameter, value: object) -> object:
-    """The second half of the rule."""
+    """Casts a value to the parameter's type. Defaults and options are handled before."""
     if parameter.multiple and parameter.type in {"select", "dynamic-select"}:
         if isinstance(value, list):
             given = value
@@ -124,9 +127,9 @@ def cast_value(parameter: Parameter, value: object) -> object:
 
 
 def doubts(declared: Iterable[Parameter], values: Mapping[str, object]) -> Iterator[str]:
-    """About values that the widgets of Dify's panel would not hold, and that Dify casts all the same.
+    """Yields warnings about values that the widgets of Dify's panel do not allow but that Dify nevertheless casts.
 
-    None is quoted: it may be a secret.
+    No warning quotes a value, because it may be a secret.
     """
     for parameter in declared:
         value = values.get(parameter.name)
@@ -134,7 +137,7 @@ def doubts(declared: Iterable[Parameter], values: Mapping[str, object]) -> Itera
         if parameter.type == "boolean" and value and isinstance(value, str) and value.lower() not in SWITCHES:
             yield f"{parameter.name} is neither true nor false: Dify sends true"
         if parameter.type == "number":
-            with contextlib.suppress(ValueError):  # which the node refuses
+            with contextlib.suppress(ValueError):  # the node refuses such a value
                 number = _number(value)
         if number is not None and parameter.min is not None and number < parameter.min:
             yield f"{parameter.name} is less than {parameter.min}, its minimum in Dify's panel"
@@ -168,7 +171,7 @@ def _cast(kind: str, value: object) -> object:  # noqa: C901, PLR0912 - one case
             raise ValueError("The selector must be a dictionary.")
         case "array[tools]" if value and not isinstance(value, list):
             raise ValueError("The tools selector must be a list.")
-        # In Dify a single file is a File object here, which the rule does not name; on the wire it is a dictionary.
+        # In Dify a single file is a File object here, which the rule does not allow; here it is a dictionary.
         case "any" if value and (is_file(value) or not isinstance(value, str | dict | list | int | float)):
             raise ValueError("The var selector must be a string, dictionary, list or number.")
         case "file" | "model-selector" | "app-selector" | "array[tools]" | "any":
@@ -192,7 +195,7 @@ def _number(value: object) -> int | float | None:
 
 
 def _read(value: object, kind: type, otherwise: object) -> object:
-    """The value if it is of this kind, or a text that is JSON of it."""
+    """Returns the value if it has this type, or the parsed value of a JSON text; else `otherwise`."""
     if isinstance(value, kind):
         return value
     with contextlib.suppress(ValueError):
@@ -214,7 +217,7 @@ def _date(value: object, name: str) -> str:
 
 
 def _dates(value: object) -> dict[str, str]:
-    """The start and the end of a date range, or one of them."""
+    """Returns the start and the end of a date range, or only one of them."""
     match value:
         case None | "":
             return {}

@@ -1,7 +1,7 @@
-"""A plugin's folder by all rules of `devhost.plugin.problems`, without starting it.
+"""Checks a plugin's folder against all rules of `devhost.plugin.problems`, without starting the plugin.
 
-A `Problem` is what the daemon would refuse, now or when the plugin is in use, or what only the marketplace refuses.
-`devhost check` shows them, and `devhost package` packs nothing with one.
+A `Problem` is something that the daemon refuses, at once or when the plugin is used, or that only the marketplace
+refuses. `devhost check` shows the problems, and `devhost package` packs no plugin that has one.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import load_yaml
 
 ACCEPTABLE = ("secret", "forbidden-file")
-"""Rules that Dify does not have, and whose findings may be meant."""
+"""Rules that Dify does not have. Their findings may be intended and can be accepted."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class CheckedPlugin:
     contents: Contents
     problems: tuple[Problem, ...]
     unchecked: tuple[str, ...]
-    """Kinds of providers that the plugin has and that were not looked at."""
+    """The kinds of the plugin's providers that were not checked."""
 
     @property
     def refusals(self) -> tuple[Problem, ...]:
@@ -34,10 +34,11 @@ class CheckedPlugin:
 
 
 def check_plugin(directory: Path, accepted: Collection[str] = (), *, marketplace: bool = False) -> CheckedPlugin:
-    """DeclarationError without a manifest, or if it cannot be read.
+    """Checks a plugin and returns its problems.
 
-    Findings that `accepted` names as `RULE:FILE` are notices; ParameterError for one that is not found. With
-    `marketplace`, what only the marketplace refuses is refused.
+    Findings that `accepted` names as `RULE:FILE` become notices. With `marketplace`, problems that only the marketplace
+    refuses are refusals. Raises `DeclarationError` if the manifest is missing or unreadable, and `ParameterError` if an
+    accepted finding does not exist.
     """
     contents = Contents.of(plugin_in(directory))
     manifest = load_yaml(directory / MANIFEST)
@@ -58,13 +59,13 @@ def check_plugin(directory: Path, accepted: Collection[str] = (), *, marketplace
 
 
 class Declarations:
-    """A plugin's manifest, its providers and their parts."""
+    """Checks a plugin's manifest, its providers and their parts."""
 
     def __init__(self, contents: Contents, manifest: JsonObject) -> None:
         kinds = {}
         if isinstance(manifest.get("plugins"), dict):
             kinds = manifest["plugins"]
-        elsewhere = ("models", "endpoints", "datasources", "triggers")  # the rules for these are not here
+        elsewhere = ("models", "endpoints", "datasources", "triggers")  # devhost has no rules for these
         self.unchecked = tuple(kind for kind in elsewhere if kinds.get(kind))
         self.problems = [*faults(ManifestRules, MANIFEST, manifest)]
         self.count = 1
@@ -87,7 +88,10 @@ class Declarations:
         self.problems.append(Problem(rule, file, key, sentence))
 
     def _read(self, path: str, kind: type[DeclarationModel], *, has_code: bool = True) -> JsonObject:
-        """What is declared there; empty if it cannot be read. Adds its problems, and those of its Python file."""
+        """Reads a declaration and adds its problems and those of its Python file.
+
+        Returns an empty object if the declaration cannot be read.
+        """
         self.count += 1
         try:
             declared = load_yaml(self._contents.directory / path)
@@ -118,7 +122,7 @@ class Declarations:
             path = f"_assets/{icon}"
             if reason := self._contents.absent(path):
                 self._problem("icon", file, key, f"{path} {reason}")
-            elif b"DIFY_MARKETPLACE_TEMPLATE_ICON" in self._contents.read(path):  # begins the mark in that icon
+            elif b"DIFY_MARKETPLACE_TEMPLATE_ICON" in self._contents.read(path):  # the template's icon has this marker
                 sentence = f"{path} is the template's icon: draw one of your own"
                 self.problems.append(Problem("icon", file, key, sentence, level="marketplace"))
 

@@ -1,4 +1,4 @@
-"""What a package of a plugin holds, and the rules for its files, rule by rule."""
+"""The contents of a plugin's package, and the rules for its files."""
 
 import ast
 import contextlib
@@ -22,9 +22,9 @@ from devhost.plugin.problems import Level, Problem
 from devhost.protocol.wire import JsonObject
 from devhost.text import worded
 
-# The lines of an ignore file as Dify's packager reads them. It is not git's reading: each line is one pattern, matched
-# alone, and the first that matches a path leaves it out, so that a line with `!` changes nothing (docs/host-facts.md,
-# "Packages"; recorded in devhost/tests/fixtures/dify/packager.json).
+# Ignore files, parsed as Dify's packager does. Unlike in git, each line is matched on its own, and the first match
+# excludes a path, so a line with `!` has no effect (docs/host-facts.md, "Packages"; recorded in
+# devhost/tests/fixtures/dify/packager.json).
 
 ANY_FOLDERS = "**"
 
@@ -33,7 +33,7 @@ ANY_FOLDERS = "**"
 class IgnoreRules:
     patterns: tuple[re.Pattern[str], ...]
     negations: tuple[tuple[int, str], ...]
-    """Lines that begin with `!`, with their numbers from 1."""
+    """The lines that start with `!`, with their line numbers, which start at 1."""
 
     @classmethod
     def of(cls, text: str) -> Self:
@@ -51,14 +51,17 @@ class IgnoreRules:
 
 
 _PART = re.compile(r"\\(.)|(\[\^?(?:(?:\\.|[^]\\-])(?:-(?:\\.|[^]\\-]))?)+\])|([*?])|([^\\[])", re.DOTALL)
-"""Of a name in a pattern: an escaped letter, a class of letters, a wildcard, any other letter. In a class of Go's
-path/filepath `^` negates, `!` does not, and neither `]` nor `-` stands alone."""
+"""One element of a name in a pattern: an escaped character, a character class, a wildcard, or any other character.
+
+In a class of Go's path/filepath, `^` negates, `!` does not, and `]` and `-` need a backslash.
+"""
 
 
 def _expression(pattern: str) -> re.Pattern[str] | None:
-    """For a path, of a folder with a slash at its end, that the pattern or a folder that it matches leaves out.
+    """Returns the expression for the paths that a pattern excludes, including everything below a matching folder.
 
-    A pattern of one name matches at any depth. None for what Go cannot read: it matches nothing.
+    The path of a folder ends with a slash. A pattern with a single name matches at any depth. The result is `None` for
+    a pattern that Go cannot parse, which matches nothing.
     """
     names = pattern.removesuffix("/").split("/")
     parts = list[str]()
@@ -68,7 +71,7 @@ def _expression(pattern: str) -> re.Pattern[str] | None:
             skips = name == ANY_FOLDERS
         elif (ANY_FOLDERS in name and not is_one) or _PART.sub("", name):
             return None
-        else:  # only the first folder that matches counts
+        else:  # only the first matching folder counts
             parts.append(f"(?>{'(?:[^/]+/)*?' if skips else ''}(?=[^/]){_PART.sub(_in_python, name)}(?:/|\\Z))")
             skips = False
     ending = ""
@@ -88,8 +91,8 @@ def _in_python(part: re.Match[str]) -> str:
     return {"*": "[^/]*", "?": "[^/]"}.get(wildcard) or re.escape(escaped or letter)
 
 
-# The files of a folder that Dify's packager takes: all but those that `.difyignore` names. Without a `.difyignore`,
-# `.gitignore` counts; without both, all is packed.
+# The files of a folder that Dify's packager packs: all except those that `.difyignore` excludes. Without a
+# `.difyignore`, `.gitignore` is used; without either file, everything is packed.
 
 IGNORE_FILES = (".difyignore", ".gitignore")
 FORBIDDEN_FOLDERS = frozenset(
@@ -104,12 +107,12 @@ FORBIDDEN_FOLDERS = frozenset(
 class Contents:
     directory: Path
     ignored_by: str
-    """The name of the file with the patterns; empty without one."""
+    """The name of the ignore file; empty if there is none."""
     ignored: IgnoreRules
     paths: tuple[str, ...]
-    """Relative, with slashes, in the order of their code points."""
+    """The packaged files as relative paths with slashes, sorted by code point."""
     forbidden_folders: tuple[str, ...]
-    """Not looked into: what they hold is not among the paths."""
+    """Folders that a package must not contain. Their files are not among the paths."""
 
     @classmethod
     def of(cls, directory: Path) -> Self:
@@ -133,7 +136,7 @@ class Contents:
         return path in self.paths
 
     def absent(self, path: str) -> str:
-        """Why the package does not have the file, as the end of a sentence; empty if it has it."""
+        """Returns the reason why the package lacks the file, as the end of a sentence; empty if it has the file."""
         path = posixpath.normpath(path)
         if path in self.paths:
             return ""
@@ -146,23 +149,29 @@ class Contents:
         return "is in a folder that is not packaged"
 
     def is_regular(self, path: str) -> bool:
-        """Neither a link nor a pipe, a socket or a device."""
+        """Returns whether the path is a regular file, not a link, a pipe, a socket or a device."""
         return stat.S_ISREG((self.directory / path).lstat().st_mode)
 
     def read(self, path: str) -> bytes:
-        """What is not a regular file reads as empty: it is refused by the rule `forbidden-file`."""
+        """Returns the content of a file; empty for anything but a regular file, which `forbidden-file` refuses.
+
+        Raises `DeclarationError` if the file cannot be read.
+        """
         with worded(lambda why: DeclarationError(f"{self.directory / path} cannot be read: {why}")):
             if self.is_regular(path):
                 return (self.directory / path).read_bytes()
             return b""
 
     def text(self, path: str) -> str:
-        """With replacement characters for what is not UTF-8."""
+        """Returns the content of a file as text, with replacement characters for invalid UTF-8."""
         return self.read(path).decode("utf-8", errors="replace")
 
 
 def file_problems(contents: Contents, manifest: JsonObject) -> Iterator[Problem]:
-    """By all the rules below but that for classes, which is for the files that declarations name."""
+    """Yields the problems of all rules below, except the rule for classes.
+
+    That rule applies only to the files that declarations name.
+    """
     yield from entrypoint_problems(contents, manifest)
     yield from dependency_problems(contents)
     yield from module_problems(contents)
@@ -177,18 +186,18 @@ def file_problems(contents: Contents, manifest: JsonObject) -> Iterator[Problem]
 
 
 def ignore_problems(contents: Contents) -> Iterator[Problem]:
-    """A `.gitignore` is git's first, where such a line is right: there it is a notice."""
+    """Yields a problem for each line with `!`; only a notice in a `.gitignore`, where git supports such lines."""
     for number, line in contents.ignored.negations:
         sentence = f"{line!r} does nothing: Dify's packager has no exceptions; name only the files to leave out"
         level: Level = "refused" if contents.ignored_by == IGNORE_FILES[0] else "notice"
         yield Problem("ignore-file", contents.ignored_by, f"line {number}", sentence, level=level)
 
 
-# Files that a package must not hold, and how much it may hold. The names are those of the marketplace's pre-check; the
-# sizes are the daemon's (MAX_PLUGIN_PACKAGE_SIZE) and the pre-check's.
+# Files that a package must not contain, and its maximum size. The names come from the marketplace's pre-check. The
+# sizes come from the daemon (MAX_PLUGIN_PACKAGE_SIZE) and the pre-check.
 
 MAX_BYTES = 50 * 1024 * 1024
-"""The largest size of all files together, and of the package."""
+"""The maximum total size of all files, and of the package."""
 MAX_FILES = 5000
 PATTERNS = (
     *(".env", ".env.*", ".DS_Store", "*.pyc", "*.pyo", "*.log", "*.pem", "*.key", "*.tmp", "*.bak", "*.difypkg"),
@@ -210,7 +219,7 @@ def forbidden_problems(contents: Contents) -> Iterator[Problem]:
             yield Problem("forbidden-file", path, "", f"a package must not hold it; {remedy}")
 
 
-# Data of the machine that a plugin was written on. A package may hold it on purpose, so that it is a notice.
+# Data of the machine on which the plugin was written. A package may contain it on purpose, so this is only a notice.
 
 DATABASE = b"SQLite format 3\0"
 DATA = ("*.db", "*.db-*", "*.sqlite", "*.sqlite-*", "*.sqlite3", "*.sqlite3-*", "*.mdb", "*.duckdb", "*.rdb")
@@ -227,7 +236,7 @@ def data_problems(contents: Contents) -> Iterator[Problem]:
 
 
 def _data(contents: Contents, path: str) -> str:
-    """What kind of data it is; empty for none."""
+    """Returns the kind of data that the file contains; empty for other files."""
     name = path.rpartition("/")[2].lower()
 
     def fits(patterns: Sequence[str]) -> bool:
@@ -252,8 +261,8 @@ def size_problems(contents: Contents, most_bytes: int = MAX_BYTES, most_files: i
         yield Problem("size", ".", "", f"{has}; at most {most} are taken")
 
 
-# The documents of a package: READMEs and the privacy policy. Only the marketplace asks for them: Dify installs a plugin
-# without.
+# The documents of a package: READMEs and the privacy policy. Only the marketplace requires them; Dify installs a plugin
+# without them.
 
 README = "README.md"
 CODE_BLOCK = re.compile(r"^(`{3,}|~{3,}).*?^\1", re.MULTILINE | re.DOTALL)
@@ -299,7 +308,10 @@ def compile_problems(contents: Contents) -> Iterator[Problem]:
 
 
 def class_problems(contents: Contents, path: str) -> Iterator[Problem]:
-    """For a tool or a strategy, whose `_invoke` is a generator, or hands on the messages of one."""
+    """Yields the problems of a tool's or strategy's class.
+
+    Its `_invoke` must be a generator, or return the messages of one.
+    """
     try:
         parsed = list(ast.walk(ast.parse(contents.read(path))))
     except SyntaxError:
@@ -325,7 +337,7 @@ def class_problems(contents: Contents, path: str) -> Iterator[Problem]:
 
 
 def _of_its_own(node: ast.AST) -> Iterator[ast.AST]:
-    """What is in a function, without the functions in it."""
+    """Yields the nodes of a function, without the nodes of nested functions."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.FunctionDef | ast.Lambda):
             yield child
@@ -349,11 +361,11 @@ def entrypoint_problems(contents: Contents, manifest: JsonObject) -> Iterator[Pr
                 yield Problem("entrypoint", "manifest.yaml", "meta.runner.entrypoint", f"{path} {reason}")
 
 
-# The packages that it needs, as the file says that the daemon reads.
+# The packages that a plugin needs, according to the file that the daemon reads.
 
 SDK = canonicalize_name("dify-plugin")
 OLDEST_SDK = Version("0.9.0")
-"""That the marketplace takes."""
+"""The oldest SDK that the marketplace accepts."""
 
 
 def dependency_problems(contents: Contents) -> Iterator[Problem]:
@@ -382,15 +394,15 @@ def dependency_problems(contents: Contents) -> Iterator[Problem]:
         if all(Version(each.version.removesuffix(".*")) < OLDEST_SDK for each in sdk.specifier):
             sentence = f"{sdk} is older than {OLDEST_SDK}, the oldest SDK that the marketplace takes"
             yield Problem("dependency", file, "", sentence, level="marketplace")
-    elif sdk is None and all(line.requirement for line in lines):  # another line may bring it
+    elif sdk is None and all(line.requirement for line in lines):  # a path or an address may provide it
         yield Problem("dependency", file, "", f"{SDK} is missing: without the SDK the plugin does not start")
 
 
 def module_problems(contents: Contents) -> Iterator[Problem]:
-    """Modules that are imported and that no requirement provides, where the plugin has an environment of its own."""
+    """Yields a notice for each imported module that no requirement provides, if the plugin has its own environment."""
     try:
         provided = modules_of_environment(contents.directory)
-    except (OSError, ValueError):  # which the rule above tells
+    except (OSError, ValueError):  # the rule above reports this
         return
     if not provided:
         return
@@ -409,7 +421,10 @@ def module_problems(contents: Contents) -> Iterator[Problem]:
 
 
 def _imports(contents: Contents, path: str) -> list[tuple[str, int]]:
-    """Top-level names of modules, each with a line, without imports that may fail or that only type checkers read."""
+    """Returns the top-level names of imported modules with their lines.
+
+    Imports that may fail and imports for type checkers are not included.
+    """
     if not path.endswith(".py"):
         return []
     try:
@@ -433,7 +448,7 @@ def _imports(contents: Contents, path: str) -> list[tuple[str, int]]:
     return sorted(found, key=lambda each: each[1])
 
 
-# Keys and tokens in the files of a package, by how known services write them. The value itself is not quoted.
+# Keys and tokens in the files of a package, in the formats of known services. Their values are never quoted.
 
 SECRET = re.compile(
     r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----|\bsk-(?:[a-z]+-)*[A-Za-z0-9_]{20,}|\bgh[opsur]_[A-Za-z0-9]{30,}"

@@ -1,6 +1,6 @@
-"""The credentials of a tool's or a model's provider: values for the fields in its YAML, checked as Dify checks them.
+"""The credentials of a provider of tools or models: values for the fields in its YAML, checked as Dify checks them.
 
-A `ParameterError` names what there is, and never a value.
+A `ParameterError` lists the existing fields and never contains a value.
 """
 
 import re
@@ -16,7 +16,10 @@ type CredentialFields = Mapping[str, CredentialField]
 
 
 def environment_name(provider: str, key: str) -> str:
-    """`my-tools`, `api_key` → MY_TOOLS_API_KEY; a key that begins with the provider's name → the key alone."""
+    """Returns the environment variable of a credential, such as MY_TOOLS_API_KEY for `my-tools` and `api_key`.
+
+    The provider's name is not repeated if the key starts with it.
+    """
     if key.startswith(f"{provider}_"):
         name = key
     else:
@@ -32,11 +35,12 @@ def credentials_in(environment: Mapping[str, str], provider: str, fields: Creden
 def filled_credentials(
     provider: str, fields: CredentialFields, given: Mapping[str, str], option: str = ""
 ) -> JsonObject:
-    """A missing or empty value becomes the default; without a default it is left out, unless it is required.
+    """Returns the credentials to send to a plugin.
 
-    `option`: how a value is given, up to its key.
+    A missing or empty value becomes the default. Without a default it is omitted, or raises `ParameterError` if it is
+    required. Dify's server checks saved values but not defaults, so even an invalid default is sent.
 
-    Dify's server checks what a person saves, but no default: an invalid one is sent, too.
+    `option` is the part of the command-line option before the key, for the error message.
     """
     refuse_unknown(provider, fields, given)
     credentials: JsonObject = {}
@@ -58,6 +62,7 @@ def filled_credentials(
 
 
 def refuse_unknown(provider: str, fields: CredentialFields, given: Mapping[str, str]) -> None:
+    """Raises `ParameterError` for a key that the provider does not declare."""
     for key in given:
         if key not in fields:
             with about(f"credential.{provider}.{key}"):
@@ -69,7 +74,7 @@ def _there_are(fields: CredentialFields) -> str:
 
 
 def _cast(provider: str, key: str, field: CredentialField, text: str) -> object:
-    """A form's widgets give the right type of themselves; here it is read from a text."""
+    """Converts a text to the type that the widgets of Dify's form would produce."""
     where = f"credential {provider}.{key}"
     match field.type:
         case "secret-input" | "text-input":
@@ -79,7 +84,7 @@ def _cast(provider: str, key: str, field: CredentialField, text: str) -> object:
             if text not in options:
                 raise ParameterError(f"{where} must be one of: {', '.join(options)}")
             return text
-        case "boolean":  # Dify's form has no other words
+        case "boolean":  # Dify's form has no other values
             if text.lower() not in SWITCHES:
                 raise ParameterError(f"{where} must be true or false")
             return SWITCHES[text.lower()]

@@ -1,7 +1,7 @@
 """A plugin's folder as data: manifest.yaml → provider YAML → strategy and tool YAMLs.
 
-Reads YAML only, never the plugin's code. Errors name the file and the key. Keys that devhost does not need are
-ignored, as Dify ignores keys that it does not know.
+Only YAML is read, never the plugin's code. Errors name the file and the key. Keys that devhost does not need are
+ignored, as Dify ignores unknown keys.
 """
 
 import datetime as dt
@@ -29,7 +29,7 @@ type ToolParameterType = Literal[_PlainType, _FileType, _OtherType]
 
 
 def as_sent(value: Any) -> Any:  # noqa: ANN401 - YAML of any shape
-    """As the SDK writes it as JSON: without nulls, a time as a text, an option's value as a text."""
+    """Returns the value as the SDK sends it: without nulls, with times and the values of options as texts."""
     match value:
         case dict():
             sent = {str(key): as_sent(item) for key, item in value.items() if item is not None}
@@ -38,7 +38,7 @@ def as_sent(value: Any) -> Any:  # noqa: ANN401 - YAML of any shape
             return sent
         case list():
             return [as_sent(item) for item in value]
-        case dt.date():  # also one with a time
+        case dt.date():  # includes datetime
             return value.isoformat()
         case _:
             return value
@@ -49,12 +49,12 @@ class DeclarationModel(BaseModel):
 
 
 def _inside(*keys: str) -> Any:  # noqa: ANN401 - a field
-    """A field at this place in the YAML; empty without it."""
+    """Returns a field that is read from this path in the YAML and defaults to an empty tuple."""
     return Field((), validation_alias=AliasPath(*keys))
 
 
 class I18n(DeclarationModel):
-    """Dify fills a language that is missing with English."""
+    """A text in several languages. A missing language is filled with English, as in Dify."""
 
     en_US: str  # noqa: N815 - the key in the YAML
     zh_Hans: str = ""  # noqa: N815
@@ -69,7 +69,7 @@ class I18n(DeclarationModel):
         return value
 
 
-# manifest.yaml: what a plugin is, what it may ask for, and the paths of its other files.
+# manifest.yaml: the plugin's identity, its permissions, and the paths of its other files.
 
 
 class _Access(DeclarationModel):
@@ -87,11 +87,11 @@ class _ModelAccess(_Access):
 
 class _StorageAccess(_Access):
     size: Annotated[int, Field(ge=1024, le=1024**3)] | None = None
-    """In bytes."""
+    """The storage size in bytes."""
 
 
 class Permission(DeclarationModel):
-    """What the plugin may ask the host for; the daemon refuses the rest."""
+    """The backwards calls that the plugin may make. The daemon refuses all others."""
 
     tool: _Access = _Access()
     model: _ModelAccess = _ModelAccess()
@@ -101,7 +101,10 @@ class Permission(DeclarationModel):
     storage: _StorageAccess = _StorageAccess()
 
     def allows(self, access: str) -> bool:
-        """`access` is a key of resource.permission or of its model; the empty one is always allowed."""
+        """Returns whether an access is allowed.
+
+        `access` is a key of resource.permission or of its model. An empty key is always allowed.
+        """
         if access in _ModelAccess.model_fields:
             return self.model.enabled and bool(getattr(self.model, access))
         return not access or bool(getattr(self, access).enabled)
@@ -125,7 +128,7 @@ class Manifest(DeclarationModel):
 
 class CredentialOption(DeclarationModel):
     value: str
-    """YAML reads an unquoted number or yes as another type; Dify turns it into a text."""
+    """The value as a text. YAML reads an unquoted number or yes as another type, which Dify converts to a text."""
 
 
 class Option(CredentialOption):
@@ -133,7 +136,7 @@ class Option(CredentialOption):
 
 
 class Parameter(DeclarationModel):
-    """A parameter of a strategy or of a tool; `form` and the descriptions are a tool's only."""
+    """A parameter of a strategy or a tool. Only tools have `form` and the descriptions."""
 
     name: str
     label: I18n
@@ -206,19 +209,22 @@ class ModelProvider(DeclarationModel):
     supported_model_types: tuple[str, ...] = ()
     configurate_methods: tuple[Literal["predefined-model", "customizable-model"], ...] = ()
     of_provider: tuple[ModelCredential, ...] = _inside("provider_credential_schema", "credential_form_schemas")
-    """The form for its own models."""
+    """The credential form for the provider's own models."""
     of_model: tuple[ModelCredential, ...] = _inside("model_credential_schema", "credential_form_schemas")
-    """The form for each further model that a person adds."""
+    """The credential form for each model that a person adds."""
     predefined: tuple[str, ...] = _inside("models", "llm", "predefined")
-    """Patterns of paths to language models."""
+    """Glob patterns for the YAML files of language models."""
 
     @property
     def takes_any_model(self) -> bool:
-        """As a language model."""
+        """Whether a person can add any language model."""
         return "customizable-model" in self.configurate_methods and "llm" in self.supported_model_types
 
     def credentials(self, values: Mapping[str, object], *, of_provider: bool) -> Mapping[str, ModelCredential]:
-        """The fields of one of the forms for a language model that these values show."""
+        """Returns the fields of a form that Dify shows for a language model with these values.
+
+        `of_provider` selects the form of the provider; otherwise the form of an added model is used.
+        """
         shown = dict[str, ModelCredential]()
         known = {"__model_type": "llm", **values}
         for field in self.of_provider if of_provider else self.of_model:
@@ -229,7 +235,7 @@ class ModelProvider(DeclarationModel):
 
     @property
     def every_credential(self) -> Mapping[str, ModelCredential]:
-        """The fields of both forms that a language model can have."""
+        """The fields of both forms that apply to language models."""
         return {each.variable: each for each in (*self.of_model, *self.of_provider) if each.is_for_language_models}
 
 
@@ -278,12 +284,15 @@ class ToolProvider(PartDeclaration):
 
     @property
     def credentials(self) -> Mapping[str, CredentialField]:
-        """Those of its form, or, without a form, those that Dify keeps after a login with OAuth."""
+        """The credentials of the provider's form or, without a form, those that Dify stores after an OAuth login."""
         return self.credentials_for_provider or {each.name: each for each in self.oauth_credentials}
 
     @property
     def credential_type(self) -> str:
-        """As Dify sends it; SDKs from 0.4.4 to 0.5.1 refuse `unauthorized`, so a provider without any has the first."""
+        """The credential type that Dify sends.
+
+        A provider without credentials has the type `api-key`, because SDKs from 0.4.4 to 0.5.1 refuse `unauthorized`.
+        """
         if self.credentials and not self.credentials_for_provider:
             return "oauth2"
         return "api-key"
@@ -295,7 +304,7 @@ class ProvidedTool:
 
     provider: ToolProvider
     provider_id: str
-    """How Dify names it."""
+    """Dify's id of the provider: author/plugin/provider."""
     declared: ToolDeclaration
 
     @property
@@ -304,7 +313,7 @@ class ProvidedTool:
 
     @property
     def names(self) -> tuple[str, str, str]:
-        """By which people can name it: its name, with the provider's before it, and with the provider's whole id."""
+        """The names by which people can refer to the tool: its name, provider/name, and the full id with the name."""
         return self.name, f"{self.provider.identity.name}/{self.name}", f"{self.provider_id}/{self.name}"
 
 
@@ -315,7 +324,7 @@ class PluginDeclaration(DeclarationModel):
     tool_providers: tuple[ToolProvider, ...]
     model_providers: tuple[ModelProvider, ...] = ()
     is_unpacked: bool = False
-    """Whether the folder was unpacked from a package, and exists until the command ends."""
+    """Whether the folder was unpacked from a package and is removed when the command ends."""
 
     @classmethod
     def read(cls, directory: Path, *, is_unpacked: bool = False) -> Self:
@@ -352,12 +361,12 @@ class PluginDeclaration(DeclarationModel):
         )
 
     def provider_id(self, provider: StrategyProvider | ToolProvider | ModelProvider) -> str:
-        """How Dify names a provider of a plugin: author/plugin/provider."""
+        """Returns Dify's id of a provider: author/plugin/provider."""
         name = provider.provider if isinstance(provider, ModelProvider) else provider.identity.name
         return f"{self.manifest.author}/{self.manifest.name}/{name}"
 
     def language_models(self, provider: ModelProvider) -> Mapping[str, LanguageModel]:
-        """Those that its YAML files predefine."""
+        """Returns the language models that the provider's YAML files predefine, by name."""
         files = {file for pattern in provider.predefined for file in self.directory.glob(pattern)}
         paths = sorted(str(file.relative_to(self.directory)) for file in files if file.name != "_position.yaml")
         read = [_read(self.directory, path, LanguageModel) for path in paths]
@@ -367,7 +376,10 @@ class PluginDeclaration(DeclarationModel):
 def _read[T: BaseModel](
     directory: Path, path: str, kind: type[T], children: tuple[str, type[BaseModel]] | None = None
 ) -> T:
-    """One YAML file as a `kind`; `children` names the key whose paths are replaced by the files they lead to."""
+    """Parses one YAML file as a `kind`.
+
+    `children` names a key with paths. The contents of these files replace the paths.
+    """
     file = directory / path
     data: dict[str, Any] = as_sent(load_yaml(file))
     if children is not None:
@@ -380,15 +392,15 @@ def _read[T: BaseModel](
         return kind.model_validate(data)
 
 
-# The plugin that a person works on: in the folder that was named, or the nearest one above a folder.
+# The plugin that a person works on is in the named folder, or in the nearest folder above the current one.
 
 MANIFEST = "manifest.yaml"
 FOLDER = "DEVHOST_PLUGIN"
-"""A variable of the environment: the plugin's folder, in place of the current one."""
+"""The environment variable that gives the plugin's folder instead of the current folder."""
 
 
 def plugin_in(folder: Path) -> Path:
-    """The folder; DeclarationError if it has no manifest."""
+    """Returns the folder. Raises `DeclarationError` if it has no manifest."""
     if not (folder / MANIFEST).is_file():
         raise DeclarationError(f"{folder} is not a plugin: {MANIFEST} is missing")
     return folder
@@ -399,10 +411,10 @@ def nearest_strategy_plugin() -> Path:
 
 
 def nearest_plugin(kind: str = "") -> Path:
-    """The nearest folder with a plugin's manifest, and with plugins of the kind in it; ParameterError without one.
+    """Returns the nearest folder whose manifest declares plugins of this kind.
 
-    $DEVHOST_PLUGIN, or else the current folder, or one above it. Files that only have the manifest's name are passed
-    over.
+    The search starts in $DEVHOST_PLUGIN, or else in the current folder, and continues in the folders above it. Files
+    that only have the manifest's name are skipped. Raises `ParameterError` if there is no such folder.
     """
     start = Path(os.environ.get(FOLDER, "").strip() or ".").resolve()
     invalid = ""

@@ -1,4 +1,4 @@
-"""The packages that a plugin needs: which file names them, and which of them are installed.
+"""The packages that a plugin needs: the file that lists them, and whether they are installed.
 
 The daemon installs from pyproject.toml if the plugin has one, else from requirements.txt.
 """
@@ -22,25 +22,28 @@ PYPROJECT = "pyproject.toml"
 
 @dataclass(frozen=True)
 class RequirementLine:
-    """What one line of the file asks for. Options of pip's, such as an index, are not among the lines."""
+    """One line of a requirements file. Lines with options of pip, such as an index, are not included."""
 
     place: str
     text: str
     requirement: "Requirement | None" = None
-    """The requirement; None for a path, an address without a name, or a line that cannot be read."""
+    """The requirement; `None` for a path, an address without a name, or an invalid line."""
     fault: str = ""
-    """Why neither pip nor uv can read the line."""
+    """The reason why neither pip nor uv can parse the line; empty for a valid line."""
 
 
 def requirement_lines(directory: Path, file: str) -> Iterator[RequirementLine]:
-    """The lines of a file and of the files that it names. OSError or ValueError if one cannot be read."""
+    """Yields the lines of a file and of the files that it includes.
+
+    Raises `OSError` or `ValueError` if one of the files cannot be read.
+    """
     if file == PYPROJECT:
         match tomllib.loads(read_file(directory / file).decode("utf-8-sig")):
             case {"project": {"dependencies": list(listed)}}:
                 for number, text in enumerate(listed):
                     yield _line_of_project(f"project.dependencies[{number}]", str(text))
         return
-    from pip_requirements_parser import RequirementsFile  # noqa: PLC0415 - slow, and seldom needed
+    from pip_requirements_parser import RequirementsFile  # noqa: PLC0415 - slow and rarely needed
 
     path = str(directory / file)
     read = RequirementsFile.from_file(path, include_nested=True)
@@ -49,7 +52,7 @@ def requirement_lines(directory: Path, file: str) -> Iterator[RequirementLine]:
         requirement: Any = each.req
         if requirement is not None:
             requirement.marker = each.marker
-            if each.link is not None and requirement.url is None:  # a path to a wheel, with the name that it has
+            if each.link is not None and requirement.url is None:  # a path to a wheel with its package's name
                 requirement = None
         found.append((each.requirement_line, requirement, ""))
     for line, requirement, fault in sorted(found, key=lambda one: one[0].line_number):
@@ -57,7 +60,7 @@ def requirement_lines(directory: Path, file: str) -> Iterator[RequirementLine]:
         place = f"line {line.line_number}"
         if line.filename != path:
             place = f"{Path(line.filename).name} {place}"
-        # uv puts variables in; a path to a wheel is read by its name, which may not be one yet
+        # uv substitutes variables, and the file name in a path may not be a valid wheel name yet. Neither is a fault.
         is_judged = fault and "${" not in text and not text.startswith((".", "/"))
         yield RequirementLine(place, text, requirement, fault.partition("\n")[0] if is_judged else "")
 
@@ -72,13 +75,16 @@ def _line_of_project(place: str, text: str) -> RequirementLine:
 
 
 def requirements_file(directory: Path) -> str:
-    """Its name; empty for a plugin without one. A pyproject.toml that only holds settings of tools does not count."""
+    """Returns the name of the file that lists the requirements; empty if the plugin has none.
+
+    A pyproject.toml that only has settings of tools does not count.
+    """
     try:
         if "project" in tomllib.loads(read_file(directory / PYPROJECT).decode()):
             return PYPROJECT
-    except FileNotFoundError:  # then requirements.txt counts, as for the daemon
+    except FileNotFoundError:  # requirements.txt is used instead, as by the daemon
         pass
-    except (OSError, ValueError):  # uv will say what is wrong with it
+    except (OSError, ValueError):  # uv will report the error
         return PYPROJECT
     if (directory / REQUIREMENTS).is_file():
         return REQUIREMENTS
@@ -86,7 +92,7 @@ def requirements_file(directory: Path) -> str:
 
 
 def listed(directory: Path) -> list[RequirementLine]:
-    """OSError or ValueError for a file that cannot be read."""
+    """Returns the lines of the plugin's requirements. Raises `OSError` or `ValueError` if a file cannot be read."""
     file = requirements_file(directory)
     if not file:
         return []
@@ -94,9 +100,9 @@ def listed(directory: Path) -> list[RequirementLine]:
 
 
 def are_from_an_index(directory: Path) -> bool:
-    """Whether names and versions alone say what is installed, and no path or address, whose content may change.
+    """Returns whether all requirements are names with versions, without paths or addresses, whose content may change.
 
-    OSError or ValueError as above.
+    Raises `OSError` or `ValueError` if a file cannot be read.
     """
     if any(line.requirement is None or line.requirement.url is not None for line in listed(directory)):
         return False
@@ -112,9 +118,9 @@ def are_from_an_index(directory: Path) -> bool:
 
 
 def missing(directory: Path) -> Iterator[str]:
-    """What of it is not installed beside devhost, as parts of a sentence; what cannot be looked up counts as missing.
+    """Yields the requirements that devhost's own environment does not have, as parts of a sentence.
 
-    OSError or ValueError as above.
+    A requirement that cannot be looked up counts as missing. Raises `OSError` or `ValueError` if a file cannot be read.
     """
     for line in listed(directory):
         if line.requirement is None:
@@ -140,24 +146,25 @@ def _missing(requirement: "Requirement") -> Iterator[str]:
                 yield from _missing(each)
 
 
-# The modules that the plugin's own environment has, by the metadata of its packages.
+# The modules of the plugin's own environment, according to the metadata of its packages.
 
 
 def modules_of_environment(directory: Path) -> Mapping[str, bool]:
-    """Each top-level module, and whether a requirement brings it; empty for a plugin without a .venv of its own.
+    """Returns each top-level module of the plugin's own .venv and whether a requirement provides it.
 
-    OSError or ValueError for requirements that cannot be read.
+    The result is empty for a plugin without its own .venv. Raises `OSError` or `ValueError` for unreadable
+    requirements.
     """
     folders = [str(folder) for folder in directory.glob(".venv/lib/python*/site-packages")]
     if not folders:
         return {}
-    from packaging.utils import canonicalize_name  # noqa: PLC0415 - slow, and seldom needed
+    from packaging.utils import canonicalize_name  # noqa: PLC0415 - slow and rarely needed
 
     installed = {canonicalize_name(each.name): each for each in distributions(path=folders)}
     lines = listed(directory)
     required = [line.requirement for line in lines if line.requirement is not None]
     brought: Collection[str] = installed
-    if len(required) == len(lines):  # a path or an address may bring any package
+    if len(required) == len(lines):  # a path or an address may provide any package
         brought = _brought(required, installed)
     modules: dict[str, bool] = {}
     for name, package in installed.items():
@@ -167,7 +174,7 @@ def modules_of_environment(directory: Path) -> Mapping[str, bool]:
 
 
 def _brought(required: "list[Requirement]", installed: "Mapping[NormalizedName, Distribution]") -> set[str]:
-    """The packages that the requirements bring, with those that these require."""
+    """Returns the packages that the requirements install, directly or through other packages."""
     from packaging.requirements import Requirement  # noqa: PLC0415 - as above
     from packaging.utils import canonicalize_name  # noqa: PLC0415
 

@@ -1,11 +1,11 @@
-"""The rules by name: what `devhost check` looks at, and `devhost package` refuses to pack."""
+"""The names of the rules that `devhost check` applies and whose violations `devhost package` refuses to pack."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 LANGUAGES = ("en_US", "ja_JP", "zh_Hans", "pt_BR")
-"""The languages of a text. The daemon drops all others."""
+"""The languages in which a declaration may give a text. The daemon drops all others."""
 type Level = Literal["refused", "marketplace", "notice"]
 
 RULES: Mapping[str, str] = {
@@ -26,7 +26,7 @@ RULES: Mapping[str, str] = {
     "compile": "every Python file compiles",
     "marketplace": "the manifest names the repository, the contact and the privacy policy; the author is not Dify",
 }
-"""What each rule asks for, by its name; `devhost check --help` lists them."""
+"""The requirement of each rule, by the rule's name. `devhost check --help` lists them."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Problem:
     rule: str
     """A key of `RULES`."""
     file: str
-    """Relative to the plugin."""
+    """The path of the file, relative to the plugin."""
     key: str
     sentence: str
     level: Level = "refused"
-    """`marketplace`: only the marketplace refuses it. `notice`: it is lost or doubtful, and is not refused."""
+    """Who refuses it: "refused" is for the daemon, "marketplace" only for the marketplace, "notice" for nobody."""

@@ -1,7 +1,7 @@
-"""The rules for declarations, field by field: the daemon's for manifests, strategies and tools, and the marketplace's.
+"""The rules of the daemon and the marketplace for the fields of manifests, strategies and tools.
 
-The daemon looks this closely only when a plugin registers for remote debugging: a package with such a fault is
-installed, and breaks in use.
+The daemon applies all of its rules only when a plugin registers for remote debugging. A package that breaks a rule is
+installed and fails later, in use.
 """
 
 import json
@@ -21,7 +21,7 @@ from devhost.words import misspelt
 
 type Way = tuple[str | int, ...]
 LOST = "lost"
-"""The type of a fault that Dify does not refuse: it takes the value and does not use it."""
+"""The error type of a value that Dify accepts but does not use."""
 TAGS = "search|image|videos|weather|finance|design|travel|social|news|medical|productivity|education|business"
 TAGS += "|entertainment|utilities|agent|rag|other|trigger"
 NOT_OF_TOOLS = frozenset({"agent", "trigger"})
@@ -34,7 +34,7 @@ SCOPES = {
     "any": ["string", "number", "object", "array[number]", "array[string]", "array[object]", "array[file]"],
 }
 RESERVED = frozenset({"text", "files", "json"})
-"""Outputs of every node: Dify fails a node whose plugin sends a variable of such a name."""
+"""The names of outputs that every node has. Dify fails a node whose plugin sends a variable with such a name."""
 
 
 def _wrong(sentence: str, how: str = "wrong") -> PydanticCustomError:
@@ -46,9 +46,9 @@ type Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
 type Path = Annotated[str, Field(min_length=1, max_length=128)]
 type Tag = Annotated[str, Field(pattern=f"^({TAGS})$")]
 type Version = Annotated[str, Field(pattern=r"^\d{1,4}(\.\d{1,4}){2}(-\w{1,16})?$")]
-"""Such as 0.2.0 or 0.2.0-beta1."""
+"""A version such as 0.2.0 or 0.2.0-beta1."""
 type Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$")]
-"""As in RFC 3339."""
+"""A time in the format of RFC 3339."""
 
 
 class _Resource(DeclarationModel):
@@ -93,11 +93,11 @@ class ManifestRules(DeclarationModel):
     privacy: Any = None
     repo: Any = None
     contact: Any = None
-    """This one the marketplace alone reads."""
+    """The contact, which only the marketplace reads."""
 
 
 def marketplace_problems(manifest: JsonObject) -> Iterator[Problem]:
-    """What the marketplace asks of a manifest beyond the daemon."""
+    """Yields violations of the marketplace's additional rules for a manifest."""
     wanted = {
         "repo": (r"https://\S+", "give the address of the source code"),
         "contact": (r"[^@\s]+@[^@\s]+", "give an e-mail address"),
@@ -118,7 +118,7 @@ class _Option(declaration.Option):
 
 
 def _scope(scope: str | None, checked: ValidationInfo) -> str | None:
-    """The daemon is content with one part that it knows."""
+    """Checks a scope as the daemon does: at least one of its parts must be known."""
     kind = checked.data.get("type")
     if not scope or kind is None:
         return scope
@@ -133,7 +133,7 @@ type Scope = Annotated[str | None, AfterValidator(_scope)]
 
 
 def _fitting[T](default: T, checked: ValidationInfo) -> T:
-    """One with which Dify builds the parameter; type and options of the parameter are checked before."""
+    """Checks that Dify accepts the default. The parameter's type and options are already validated."""
     kind = checked.data.get("type")
     options = checked.data.get("options")
     if default is None or default == "" or checked.data.get("multiple"):
@@ -148,7 +148,7 @@ def _fitting[T](default: T, checked: ValidationInfo) -> T:
             raise _wrong(f"{default!r} is not among the options: {there_are}{quoted}")
     if kind == "number" and isinstance(default, str):
         try:
-            float(default) if "." in default else int(default)  # as in Dify's cast: 1e3 without a dot is not one
+            float(default) if "." in default else int(default)  # as in Dify's cast, 1e3 without a dot is not a number
         except ValueError:
             raise _wrong(f"{default!r} is not a number") from None
     return default
@@ -179,14 +179,17 @@ class _StrategyParameter(declaration.Parameter):
 
     @model_validator(mode="after")
     def _is_chosen(self) -> Self:
-        """Dify has no empty selector: a node without a choice fails ("The selector must be a dictionary.")."""
+        """Refuses an optional selector: a node without a choice fails ("The selector must be a dictionary.")."""
         if self.type in {"model-selector", "app-selector"} and not self.required:
             raise _wrong(f"a {self.type} that is not required fails the node without a choice")
         return self
 
 
 def _node_outputs(schema: dict[str, Any]) -> dict[str, Any]:
-    """The daemon takes any object, and Dify lists its properties as the node's variables."""
+    """Refuses reserved names of outputs.
+
+    The daemon accepts any object as the schema, and Dify lists its properties as the node's variables.
+    """
     if taken := sorted(RESERVED & set(properties_of(schema))):
         raise _wrong(f"Dify uses these names itself, and fails the node: {', '.join(taken)}")
     return schema
@@ -197,7 +200,7 @@ class _Strategy(declaration.Strategy):
     parameters: tuple[_StrategyParameter, ...] = ()
     output_schema: Annotated[dict[str, Any], AfterValidator(_node_outputs)] = Field(default_factory=dict)
     features: tuple[Literal["history-messages"], ...] = ()
-    """Another ends the plugin's start, and breaks Dify's list of providers."""
+    """The features of the strategy. Any other value prevents the plugin's start and breaks Dify's list of providers."""
     has_runtime_parameters: bool = False
 
 
@@ -216,18 +219,18 @@ class _Template(DeclarationModel):
 
 
 BREAKS_THE_LIST = "the workspace's whole list of tools fails for it, also those of other plugins"
-"""What Dify's own validation of tools does, where the daemon has let a fault pass."""
+"""The effect of Dify's own validation of tools on a declaration that the daemon accepted."""
 OF_SEVERAL = frozenset({"select", "dynamic-select"})
-"""The types of which a parameter may have several values."""
+"""The types of parameters that may have several values."""
 NEWER_TYPES = frozenset({"date", "date-range"})
-"""The daemon and the SDK know them; Dify 1.14.2 does not."""
+"""Types that the daemon and the SDK know but Dify 1.14.2 does not."""
 
 
 class _ToolParameter(declaration.ToolParameter):
     name: Text
     multiple: bool = False
     options: tuple[_Option, ...] = ()
-    auto_generate: _AutoGenerate | None = None  # type: ignore[assignment] # is read as any object elsewhere
+    auto_generate: _AutoGenerate | None = None  # type: ignore[assignment] # the base class accepts any object
     template: _Template | None = None  # type: ignore[assignment] # as above
     llm_description: str = Field(default="", validate_default=True)
     scope: Scope = None
@@ -236,7 +239,7 @@ class _ToolParameter(declaration.ToolParameter):
     @field_validator("llm_description")
     @classmethod
     def _told(cls, description: str, checked: ValidationInfo) -> str:
-        """Dify shows no model a parameter for files."""
+        """Requires a description of a parameter that the model sets. Dify shows no file parameters to a model."""
         is_told = checked.data.get("form") == "llm" and checked.data.get("type") not in declaration.FILES
         if is_told and not description.strip():
             raise _wrong("it is missing: the model reads the parameter's name alone", LOST)
@@ -269,7 +272,7 @@ class _ToolParameter(declaration.ToolParameter):
     @field_validator("default")
     @classmethod
     def _fits(cls, default: object, checked: ValidationInfo) -> object:
-        """Dify takes the default of nothing that the model fills."""
+        """Checks the default only of panel parameters: Dify ignores the default of a parameter that the model sets."""
         if checked.data.get("form") == "form":
             return _fitting(default, checked)
         return default
@@ -300,7 +303,7 @@ type _CredentialScope = Literal[
     "moderation",
     "vision",
 ]
-"""One of them, not several; the daemon knows others, for which Dify's list of tools fails."""
+"""A single scope of a credential. The daemon accepts further scopes, with which Dify's list of tools fails."""
 
 
 class _Credential(declaration.CredentialField):
@@ -343,11 +346,14 @@ PROVIDERS: Mapping[str, tuple[type[DeclarationModel], str, type[DeclarationModel
     "agent_strategies": (_StrategyProvider, "strategies", _Strategy),
     "tools": (_ToolProvider, "tools", _Tool),
 }
-"""By its kind in the manifest, a provider, its key with the paths of its parts, and such a part."""
+"""The model of a provider, its key with the paths of its parts, and the model of a part, by kind in the manifest."""
 
 
 def faults(kind: type[DeclarationModel], file: str, written: JsonObject) -> Iterator[Problem]:
-    """Each field once, although a field of several types breaks the rules of each."""
+    """Yields the problems of a declaration, at most one validation error for each field.
+
+    pydantic reports a field with several types once for each type.
+    """
     for way in _switches(written):
         sentence = "YAML reads it as true or false, and Dify as the text True or False: write it in quotes"
         yield Problem("declaration", file, place_of(way), sentence, "notice")
@@ -360,7 +366,7 @@ def faults(kind: type[DeclarationModel], file: str, written: JsonObject) -> Iter
             path = each["loc"]
             sentence = each["msg"]
             level: Level = "notice" if each["type"] in {LOST, "extra_forbidden"} else "refused"
-            if path[-1] in {"str", "bool", "int", "float"}:  # pydantic names the types of a union behind the field
+            if path[-1] in {"str", "bool", "int", "float"}:  # pydantic appends the type of a union's branch
                 path = path[:-1]
             if each["type"] == "extra_forbidden":
                 known = _keys(DeclarationModel)
@@ -391,7 +397,7 @@ def _same_names(file: str, written: JsonObject) -> Iterator[Problem]:
 
 
 def _switches(value: object, way: Way = ()) -> Iterator[Way]:
-    """Where the value of an option is a yes or no without quotes."""
+    """Yields the places where the value of an option is a yes or no without quotes."""
     if isinstance(value, dict) and isinstance(value.get("value"), bool):
         yield (*way, "value")
     parts: Iterable[tuple[str | int, object]] = ()
@@ -404,5 +410,5 @@ def _switches(value: object, way: Way = ()) -> Iterator[Way]:
 
 
 def _keys(kind: type[DeclarationModel]) -> set[str]:
-    """The keys of a kind, and of all kinds that are derived from it."""
+    """Returns the keys of a model and of all its subclasses."""
     return set(kind.model_fields).union(*map(_keys, kind.__subclasses__()))

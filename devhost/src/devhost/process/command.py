@@ -1,4 +1,4 @@
-"""A command of a person's or of an installer, which ends with all that it started."""
+"""Runs a command of a person or an installer, and ends it together with all processes that it started."""
 
 import os
 import signal
@@ -12,9 +12,10 @@ from devhost.process.session import Stop
 def why_it_failed(
     command: Sequence[str], folder: Path, *, environment: Mapping[str, str] | None = None, stop: Stop | None = None
 ) -> str:
-    """Runs it in the folder, without input: its exit code and its last lines, or nothing after the code 0.
+    """Runs the command in the folder, without input.
 
-    `environment`: None for devhost's own.
+    Returns its exit code and its last lines; an empty text if the exit code is 0. Without `environment` the command
+    inherits devhost's own.
     """
     with subprocess.Popen(
         command,
@@ -29,7 +30,7 @@ def why_it_failed(
     ) as process:
 
         def end() -> None:
-            """With all processes that it has started."""
+            """Kills the command and all processes that it has started."""
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
 

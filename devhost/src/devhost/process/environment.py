@@ -1,6 +1,6 @@
-"""The Python that runs a plugin: that of its own .venv, which is made if it has none, or else devhost's.
+"""The Python that runs a plugin: the plugin's own .venv, which is created if necessary, or else devhost's Python.
 
-A package is unpacked into a new folder each time. Its environment is kept in the user's cache instead, for the next
+A package is unpacked into a new folder each time. Its environment is therefore kept in the user's cache, for the next
 package with the same requirements.
 """
 
@@ -40,14 +40,18 @@ from devhost.text import read_file
 
 ENVIRONMENT = ".venv"
 _ONE_AT_A_TIME = threading.Lock()
-"""A plugin that is given twice, such as for its tools and its models, has one environment."""
+"""Held while an environment is created: a plugin that is started for its tools and for its models has only one."""
 
 OF_REQUIREMENTS = "python -m venv .venv && .venv/bin/pip install -r requirements.txt"
 OF_PROJECT = "uv sync"
 
 
 def own_python(directory: Path) -> Path | None:
-    """Absolute, because the plugin is started in its directory; a link is kept, because it names the environment."""
+    """Returns the Python of the plugin's own environment; `None` if there is none.
+
+    The path is absolute, because the plugin is started in its directory. A link is not resolved, because its place
+    determines the environment.
+    """
     python = directory.absolute() / ENVIRONMENT / "bin" / "python"
     if python.is_file():
         return python
@@ -55,7 +59,7 @@ def own_python(directory: Path) -> Path | None:
 
 
 def by_hand(directory: Path) -> str:
-    """How a person makes it, by what the plugin ships."""
+    """Returns the commands with which a person creates the environment from the plugin's list of requirements."""
     how = OF_REQUIREMENTS
     if requirements_file(directory) == PYPROJECT:
         how = OF_PROJECT
@@ -63,9 +67,9 @@ def by_hand(directory: Path) -> str:
 
 
 def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOptions]) -> PluginProcess:
-    """`PluginProcess.start` in the Python of the plugin's own environment, or else in the one of the options.
+    """Starts the plugin with the Python of its own environment, or else with the one of the options.
 
-    With `installs` an environment is made for a plugin that needs what is not installed beside devhost.
+    With `installs` an environment is created for a plugin that needs packages which devhost's Python lacks.
     """
     directory = plugin.directory
     watcher = options.get("watcher", Watcher())
@@ -101,7 +105,10 @@ def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOption
 
 
 def _made_for(plugin: PluginDeclaration, missing: str, told: Callable[[str], None], stop: Stop | None) -> Path:
-    """The Python of its environment, which is told: what it has to have, where it is, and how long it took."""
+    """Creates the plugin's environment and returns its Python.
+
+    Calls `told` with the missing packages, the place of the environment and the time it took.
+    """
     directory = plugin.directory
     installer = "pip"
     if shutil.which("uv"):
@@ -130,7 +137,7 @@ def _missing(directory: Path) -> str:
 
 
 def make_environment(directory: Path, stop: Stop | None = None) -> Path:
-    """Its Python. A failure leaves nothing behind."""
+    """Creates the plugin's own environment and returns its Python. Removes the environment if this fails."""
     environment = directory.absolute() / ENVIRONMENT
     with _ONE_AT_A_TIME:
         if (own := own_python(directory)) is not None:
@@ -142,7 +149,7 @@ def make_environment(directory: Path, stop: Stop | None = None) -> Path:
 
 
 def _make(environment: Path, directory: Path, stop: Stop | None) -> None:
-    """What the plugin in the directory needs, installed in a new environment. A failure leaves nothing behind."""
+    """Installs the plugin's requirements in a new environment. Removes the environment if this fails."""
     try:
         environment.mkdir()
         (environment / ".gitignore").write_text("*\n", encoding="utf-8")
@@ -156,7 +163,10 @@ def _make(environment: Path, directory: Path, stop: Stop | None) -> None:
 
 
 def commands(directory: Path, uv: str | None, environment: Path = Path(ENVIRONMENT)) -> Iterator[list[str]]:
-    """They are run in the plugin's folder, one after the other. OSError or ValueError for a list that is not valid."""
+    """Yields the commands that create the environment, to be run in the plugin's folder one after the other.
+
+    Raises `OSError` or `ValueError` for an invalid list of requirements.
+    """
     python = str(environment / "bin" / "python")
     lock = directory / "uv.lock"
     if uv is None:
@@ -179,7 +189,10 @@ def commands(directory: Path, uv: str | None, environment: Path = Path(ENVIRONME
 
 
 def _pins(lock: Path) -> str:
-    """The versions that uv has chosen, for pip; without a package that has several, by platform."""
+    """Returns the versions of a uv lock file as constraints for pip.
+
+    Packages with several versions, which depend on the platform, are omitted.
+    """
     listed = tomllib.loads(read_file(lock).decode()).get("package", ())
     times = Counter(package["name"] for package in listed)
     pinned = [each for each in listed if "registry" in each.get("source", ()) and times[each["name"]] == 1]
@@ -192,16 +205,16 @@ def _install(command: list[str], directory: Path, environment: Path, stop: Stop 
         raise PluginStartError(f"{environment} cannot be made: {' '.join(command[:4])} … failed\n{why}")
 
 
-# The environments of packages, in the user's cache: one for each content of the requirements and each Python.
+# The environments of packages are kept in the user's cache, one for each set of requirements and each Python.
 
 WHOLE = "devhost-packages.txt"
 """The file that lists the installed packages. It is written last, so an environment without it is unfinished."""
 KEPT_SECONDS = 30 * 24 * 3600
-"""An environment that was not used for so long is removed when another one is made."""
+"""Seconds after which an unused environment is removed when another one is created."""
 
 
 def environments() -> Path:
-    """Their folder. $XDG_CACHE_HOME has to be absolute, as its specification says."""
+    """Returns the folder of the kept environments. $XDG_CACHE_HOME must be absolute, according to its specification."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if not cache.is_absolute():
         cache = Path.home() / ".cache"
@@ -209,7 +222,7 @@ def environments() -> Path:
 
 
 def package_environment(directory: Path, told: Callable[[str], None], stop: Stop | None = None) -> Path:
-    """The Python of an environment with what an unpacked package needs: a kept one that fits, or a new one."""
+    """Returns the Python of an environment for an unpacked package: a kept environment that fits, or a new one."""
     began = time.monotonic()
     kept = _kept_for(directory)
     if kept is None:
@@ -230,9 +243,10 @@ def package_environment(directory: Path, told: Callable[[str], None], stop: Stop
 
 
 def _kept_for(directory: Path) -> Path | None:
-    """Where the environment of these requirements is kept. It may not exist yet.
+    """Returns the folder in which the environment of these requirements is kept. It may not exist yet.
 
-    None if requirements name paths or addresses, whose content may change, and if the cache cannot be written.
+    Returns `None` if the requirements name paths or addresses, whose content may change, or if the cache is not
+    writable.
     """
     python = (sys.version, sysconfig.get_platform(), sys.base_prefix)
     digest = hashlib.sha256(repr(python).encode())
@@ -250,7 +264,7 @@ def _kept_for(directory: Path) -> Path | None:
 
 @contextmanager
 def _alone(kept: Path, told: Callable[[str], None], stop: Stop | None) -> Iterator[None]:
-    """Waits until no other devhost makes or checks this environment. A process that ends gives its lock back."""
+    """Waits until no other devhost creates or checks this environment. The lock of a process ends with the process."""
     with Path(f"{kept}.lock").open("w", encoding="utf-8") as lock:
         if not _is_taken(lock):
             told(f"waits for another devhost, which makes {kept}")
@@ -262,6 +276,7 @@ def _alone(kept: Path, told: Callable[[str], None], stop: Stop | None) -> Iterat
 
 
 def _is_taken(lock: IO[str]) -> bool:
+    """Tries to acquire the lock and returns whether it did."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -270,7 +285,7 @@ def _is_taken(lock: IO[str]) -> bool:
 
 
 def _is_whole(kept: Path) -> bool:
-    """Whether its Python and every file that was installed are still there, with their sizes."""
+    """Returns whether the environment still has its Python and every installed file in its original size."""
     if not (kept / "bin" / "python").is_file() or not (kept / WHOLE).is_file():
         return False
     if read_file(kept / WHOLE).decode() != "".join(_packages(kept)):
@@ -283,12 +298,12 @@ def _installed(kept: Path) -> list[Distribution]:
 
 
 def _packages(kept: Path) -> list[str]:
-    """A line for each installed package."""
+    """Returns one line for each installed package."""
     return sorted(f"{each.name}=={each.version}\n" for each in _installed(kept))
 
 
 def _files(package: Distribution) -> Iterator[tuple[Path, int]]:
-    """What its list of files says, as far as that tells sizes. `Distribution.files` leaves out missing files."""
+    """Yields the files in the package's RECORD that have a size. `Distribution.files` would omit missing files."""
     for name, _, size in csv.reader((package.read_text("RECORD") or "").splitlines()):
         if size:
             yield Path(str(package.locate_file(name))), int(size)
@@ -302,7 +317,7 @@ def _has_its_size(file: Path, size: int) -> bool:
 
 
 def _remove_unused(folder: Path) -> None:
-    """Removes environments that were not used for a long time, except one that another devhost looks at."""
+    """Removes environments that were not used for `KEPT_SECONDS`, unless another devhost is checking them."""
     for stamp in folder.glob(f"*/{WHOLE}"):
         with suppress(FileNotFoundError), Path(f"{stamp.parent}.lock").open("w", encoding="utf-8") as lock:
             if time.time() - stamp.stat().st_mtime > KEPT_SECONDS and _is_taken(lock):

@@ -28,19 +28,19 @@ from devhost.protocol.wire import Failed, JsonObject, Lost, read_session_event, 
 from devhost.text import Secrets, json_or
 
 LONGEST = 2_000
-"""Characters of one line."""
+"""The maximum number of characters shown of one line."""
 MOST = 400
-"""Lines of one run."""
+"""The maximum number of lines shown in one run."""
 _OF_THE_SDK = re.compile(
     r"Installed (?:tool|model|endpoint|agent|trigger provider): "
     r"| *\* (?:Serving Flask app |Running on http|Server Worker: )"
     r'|127\.0\.0\.1 - - \[[^\]]*\] "(?:GET /health|POST /invoke)\b'
 )
-"""What the SDK itself prints when it starts and when it serves HTTP."""
+"""Lines that the SDK itself prints when it starts and when it serves HTTP. They are not shown."""
 
 
 class PrintedLines:
-    """What a plugin prints: harmless, without secrets, not more than a person can read. Many threads may add to it."""
+    """The printed lines of a plugin, without escape sequences and secrets, and limited in length. It is thread-safe."""
 
     def __init__(self, told: Callable[[str], None]) -> None:
         self.kept: deque[str] = deque(maxlen=200)
@@ -63,7 +63,7 @@ class PrintedLines:
         with self._adding:
             self._count += 1
             if self._count <= MOST:
-                # Escape sequences are taken out first, and a secret is hidden before a cut could leave a part of it.
+                # Escape sequences are removed first. Secrets are masked before the line is cut, so no part remains.
                 text = self.masked(Text.from_ansi(line[:LONGEST_READ].replace("\n", " ")).plain)
                 if len(text) <= LONGEST:
                     shown = text
@@ -77,13 +77,13 @@ class PrintedLines:
             self._told(shown)
 
     def renew(self) -> None:
-        """A run begins or is over."""
+        """Resets the count of lines when a run starts or ends."""
         with self._adding:
             self._count = 0
 
 
 def record_text(line: str) -> str:
-    """The text of a record of the SDK's logger, which writes JSON; any other line as it is."""
+    """Returns the text of a record of the SDK's logger, which writes JSON. Other lines are returned unchanged."""
     if not line.startswith("{") or len(line) > LONGEST_READ:
         return line
     match json_or(line, None):
@@ -107,17 +107,17 @@ class StartOptions(TypedDict, total=False):
     limits: HostLimits
     python: str
     installs: bool
-    """Whether a .venv is made for a plugin that lacks one; see `devhost.process.environment`."""
+    """Whether a .venv is created for a plugin that lacks one; see `devhost.process.environment`."""
     watcher: Watcher
     secrets: Secrets
-    """Are hidden in what the plugin prints."""
+    """Secrets that are masked in the plugin's printed lines."""
     stop: Stop
-    """Can end it while it starts."""
+    """A stop that can end the plugin while it starts."""
 
 
 def _faults_of_code(directory: Path, *rules: str) -> Iterator[str]:
-    """What `devhost check` says of its Python files by these rules, a sentence each."""
-    from devhost.plugin.check import check_plugin  # noqa: PLC0415 - with all rules, for a plugin that failed
+    """Yields a sentence for each violation of these rules that `devhost check` finds in the plugin's Python files."""
+    from devhost.plugin.check import check_plugin  # noqa: PLC0415 - only needed for a plugin that failed
 
     with contextlib.suppress(HostError):
         for each in check_plugin(directory).refusals:
@@ -126,6 +126,8 @@ def _faults_of_code(directory: Path, *rules: str) -> Iterator[str]:
 
 
 class PluginProcess:
+    """A running plugin that can serve many sessions at once."""
+
     def __init__(self, transport: Transport, watcher: Watcher) -> None:
         self.declaration = transport.plugin
         self.limits = transport.limits
@@ -135,16 +137,19 @@ class PluginProcess:
         self._sessions: dict[str, Session] = {}
         self._routing = threading.Lock()
         self.lost: str | None = None
-        """Why it has ended; None while it runs."""
+        """The reason why the plugin has ended; `None` while it runs."""
         self._ended_because = ""
         self._last_sign: float | None = None
-        """When the last heartbeat came; None before the first one. A serverless plugin has no heartbeats."""
+        """The time of the last sign of life; `None` before the first heartbeat. A serverless plugin sends none."""
         self._served_or_gone = threading.Event()
         self._gone = threading.Event()
 
     @classmethod
     def start(cls, plugin: Path | PluginDeclaration, **options: Unpack[StartOptions]) -> Self:
-        """Returns when the plugin serves."""
+        """Starts the plugin and returns once it serves requests.
+
+        Raises `PluginStartError` if it ends before or does not serve in time.
+        """
         declaration = PluginDeclaration.read(plugin) if isinstance(plugin, Path) else plugin
         python = options.get("python", sys.executable)
         limits = options.get("limits", HostLimits())
@@ -166,7 +171,7 @@ class PluginProcess:
             if stop is not None:
                 stop.ends(self.stop)
             served = self._served_or_gone.wait(self.limits.launch_seconds)
-        except BaseException:  # Ctrl-C while it starts must not leave it behind
+        except BaseException:  # Ctrl-C during the start must not leave the plugin running
             self._transport.stop()
             raise
         if self.lost is not None or not served:
@@ -176,7 +181,10 @@ class PluginProcess:
         threading.Thread(target=self._watch_heartbeat, daemon=True).start()
 
     def _not_started(self, reason: str) -> PluginStartError:
-        """What it printed is a note: the watcher was told of it."""
+        """Returns the error for a failed start.
+
+        The plugin's printed lines are only a note on the error, because the watcher has already received them.
+        """
         directory = self.declaration.directory
         words = "\n".join(self.printed.kept)
         if faults := [*_faults_of_code(directory, "compile", "source", "entrypoint")]:
@@ -196,9 +204,10 @@ class PluginProcess:
         serves: str = "",
         places: QueuePlaces | None = None,
     ) -> Session:
-        """Sends the request; what comes back is in the session, which has `places` for it.
+        """Sends the request and returns the session that receives the answer.
 
-        `serves` is the id of the backwards call of another plugin that the session answers, if it does.
+        `places` limits how many messages may wait in the session. `serves` is the id of another plugin's backwards call
+        that the session answers.
         """
         session_id = uuid.uuid4().hex
         session = Session(
@@ -248,7 +257,7 @@ class PluginProcess:
         words = self.printed.masked("\n".join(self._transport.stderr))
         told = f"{reason}\n{words}".rstrip("\n")
         if (raised := printed_error(words)) and ("exited with" in reason or raised.kind == CRASHED):
-            told = f"{reason}: {raised.line}"  # the traceback was printed as it came
+            told = f"{reason}: {raised.line}"  # the traceback was already printed
         with self._routing:
             self._ended_because = reason
             self.lost = told
@@ -259,7 +268,7 @@ class PluginProcess:
         self._served_or_gone.set()
 
     def _send(self, envelope: JsonObject) -> None:
-        # The watcher first: an answer must not be recorded before its request.
+        # The watcher comes first, so that an answer is never recorded before its request.
         self._watcher.crossed("host", self.declaration.manifest.name, envelope)
         self._transport.send(envelope)
 
@@ -267,14 +276,14 @@ class PluginProcess:
         with self._routing:
             session = self._sessions.get(session_id)
         if session is None:
-            return  # the session is over: the daemon drops it too
+            return  # the session has ended; the daemon drops the message, too
         try:
             event = read_session_event(data)
         except WireError as error:
             self.printed.add(str(error))
             return
         if isinstance(event, Failed) and event.args and not RunError.of(InvocationError(*astuple(event))).place:
-            # The SDK failed with what the plugin's code returned.
+            # The SDK failed on a value that the plugin's code returned.
             faults = [*_faults_of_code(self.declaration.directory, "yield")]
             if not faults and " for SessionMessage" in event.message:
                 faults = ["_invoke yields what is not a message: write yield self.create_text_message(…)"]
@@ -283,7 +292,7 @@ class PluginProcess:
         session.deliver(event)
 
     def _say(self, sentence: str) -> None:
-        """A sentence of devhost's own about the plugin."""
+        """Adds a sentence of devhost about the plugin to its printed lines."""
         self.printed.add(f"devhost: {sentence}")
 
     def _tell(self, line: str) -> None:
@@ -295,7 +304,7 @@ class PluginProcess:
         self._transport.hang_up(session_id)
 
     def _lived(self) -> None:
-        """Anything that it says or prints is a sign of life."""
+        """Records a sign of life. Every message and every printed line of the plugin counts as one."""
         if self._last_sign is not None:
             self._last_sign = time.monotonic()
 

@@ -1,4 +1,4 @@
-"""A plugin's own process: how it is started, what is read of it, and how it ends."""
+"""The process of a plugin: its start, the reading of its output, and its end."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ from devhost.text import json_or
 
 LOOPBACK = "127.0.0.1"
 LONGEST_READ = 16_000
-"""Bytes of a printed line that are read at once: the rest is a line of its own."""
+"""The maximum number of bytes read of a printed line. The rest is treated as another line."""
 LOST = (
     "devhost: the line above ends in a message of this plugin, which is lost: "
     "what was printed before it has no newline at its end"
@@ -75,46 +75,53 @@ sys.path[0] = os.getcwd()
 runpy.run_module(sys.argv.pop(), run_name="__main__", alter_sys=True)
 """
 )
-"""Does what `python -m` does, a third faster: Python looks for garbage again and again while imports make objects, of
-which few are garbage (the SDK's are about 130,000, so that the first search comes after them, and the others as usual);
-gevent, when it patches, reads the entry points of all packages each time, for hooks: its own only warns of a patch that
-the SDK does not make, and those of other packages are not called, as they would be in Dify; httpx imports what its own
-command needs, such as rich; and pydantic builds the validators of some hundred classes of the SDK, of which a run needs
-few. It also tells of two ways to wait for ever, which nothing else would show."""
+"""Runs a module as `python -m` does, a third faster, and reports two mistakes that would otherwise hang silently.
+
+Imports create many objects, of which few are garbage, and Python searches for garbage again and again. The SDK creates
+about 130,000 objects, so the first search is delayed until after them; later searches run as usual.
+
+When gevent patches, it reads the entry points of all packages for hooks each time. Its own hook only warns of a patch
+that the SDK does not make. The hooks of other packages are not called here, unlike in Dify.
+
+httpx imports the dependencies of its command line, such as rich. pydantic builds the validators of about a hundred SDK
+classes, of which a run needs few; they are built on demand instead.
+
+The reported mistakes are a plugin that raises `SystemExit` and a plugin that reads `input`.
+"""
 
 type TransportName = Literal["stdio", "tcp", "http"]
 
 
 def read_lines(pipe: IO[bytes]) -> Iterator[str]:
-    """To the end of the pipe."""
+    """Yields the lines of the pipe until its end."""
     for line in iter(partial(pipe.readline, LONGEST_READ), b""):
         yield line.decode(errors="replace").rstrip()
 
 
 class Listener(Protocol):
-    """Hears what comes out of a plugin, from threads of the transport."""
+    """Receives the output of a plugin. The threads of the transport call its methods."""
 
     def served(self) -> None:
-        """The plugin takes requests from now on. Over stdio its first heartbeat says so."""
+        """Called when the plugin starts to accept requests. Over stdio this is its first heartbeat."""
 
     def received(self, message: JsonObject, /) -> None:
-        """One object from the plugin."""
+        """Called with each message of the plugin."""
 
     def noted(self, line: str, /) -> None:
-        """A line that is not a message, such as something that the plugin printed."""
+        """Called with each line that is not a message, such as a line that the plugin printed."""
 
     def closed(self, reason: str, /) -> None:
-        """The plugin has ended."""
+        """Called when the plugin has ended."""
 
 
 class Transport(ABC):
-    """`python -m main` in the plugin's directory, and the way of messages to it and from it.
+    """Runs `python -m main` in the plugin's directory and exchanges messages with it.
 
-    It knows nothing of sessions but their ids.
+    A transport knows only the ids of sessions.
     """
 
     awaited: ClassVar[str]
-    """For error messages: what was missing when the plugin did not serve in time."""
+    """What the plugin failed to do in time when it did not start to serve, for error messages."""
 
     def __init__(self, plugin: PluginDeclaration, python: str, limits: HostLimits) -> None:
         self.plugin = plugin
@@ -122,36 +129,36 @@ class Transport(ABC):
         self.killed_because: str | None = None
         self._python = python
         self.stderr: deque[str] = deque(maxlen=40)
-        """Its last lines there, for error messages."""
+        """The last lines of the plugin's stderr, for error messages."""
         self._readers: list[threading.Thread] = []
 
     @abstractmethod
     def start(self, listener: Listener, /) -> None:
-        """Start the plugin and the transport; PluginStartError if the process cannot be started."""
+        """Starts the plugin and the transport. Raises `PluginStartError` if the process cannot be started."""
 
     @abstractmethod
     def send(self, envelope: JsonObject, /) -> None:
-        """A request, or an answer, told apart by their `event`; PluginLostError if the plugin has ended."""
+        """Sends a request or an answer; `event` says which it is. Raises `PluginLostError` if the plugin has ended."""
 
     def hang_up(self, session_id: str, /) -> None:  # noqa: B027 - most transports do nothing
-        """The session is over. The plugin is not told, unless it is serverless: what still comes is dropped."""
+        """Ends a session. Only a serverless plugin is notified; later messages of the session are dropped."""
 
     def where(self, session_ids: Collection[str]) -> str:
-        """Where the plugin's code is that serves the sessions, as a clause."""
+        """Returns, as a clause, the position of the plugin's code that serves the sessions."""
         return self._probe.where(self.process, self.plugin.directory, session_ids)
 
     def kill(self, reason: str) -> None:
-        """At once; the listener hears the reason."""
+        """Kills the plugin at once. The listener receives the reason."""
         self.killed_because = self.killed_because or reason
         self.process.kill()
 
     def stop(self) -> None:
-        """Ask the plugin to end, kill it if it does not, and return when nothing of it is left."""
+        """Terminates the plugin, kills it if it does not exit, and returns when its process and readers have ended."""
         if not self._readers:
             return  # it did not start
         self._probe.close()
         self.killed_because = self.killed_because or "the plugin was stopped"
-        # The SDK spins on an stdin at its end instead of leaving, so closing the pipe does not stop it.
+        # At the end of stdin the SDK loops instead of exiting, so closing the pipe does not stop it.
         self.process.terminate()
         if not self.has_exited(self.limits.stop_seconds):
             self.process.kill()
@@ -160,7 +167,7 @@ class Transport(ABC):
             reader.join(self.limits.stop_seconds)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
-                with contextlib.suppress(OSError):  # what stdin still buffers can no longer be delivered
+                with contextlib.suppress(OSError):  # the rest of stdin's buffer can no longer be delivered
                     pipe.close()
 
     def has_exited(self, within_seconds: float) -> bool:
@@ -178,7 +185,7 @@ class Transport(ABC):
             self.process = subprocess.Popen(
                 [self._python, "-c", STARTER, str(self._probe.inherited), entrypoint],
                 cwd=self.plugin.directory,
-                # UTF-8 as in Dify's containers; an interpreter that crashes says where.
+                # UTF-8 is used as in Dify's containers. A crashing interpreter reports its position.
                 env={**inherited_environment(), "PYTHONUTF8": "1", "PYTHONFAULTHANDLER": "1", **environment},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -192,7 +199,7 @@ class Transport(ABC):
                 f"{self.plugin.directory}: {self._python} -m {entrypoint} cannot be started: {error}"
             ) from error
         self._probe.has_started()
-        self._readers = [  # in this order: at the end of stdout, stderr is waited for
+        self._readers = [  # stderr comes first: the reader of stdout joins it at the end
             threading.Thread(target=self._read_stderr, args=(self.process.stderr,), daemon=True),
             threading.Thread(target=self._read_to_the_end, args=(self.process.stdout,), daemon=True),
         ]
@@ -200,7 +207,7 @@ class Transport(ABC):
             reader.start()
 
     def _kill_unless_it_exits(self, reason: str) -> None:
-        """It no longer talks to devhost: it has crashed, or hangs."""
+        """Kills a plugin that has closed its connection, unless it exits by itself: it has crashed or hangs."""
         if not self.has_exited(self.limits.stop_seconds):
             self.kill(reason)
 
@@ -226,27 +233,30 @@ class Transport(ABC):
             self._listener.closed(f"the plugin {how}")
 
     def _read_stdout(self, stdout: IO[bytes]) -> None:
-        """Where it has no messages, only what the plugin prints."""
+        """Reads printed lines from the plugin's stdout. Transports whose messages come over stdout override this."""
         for line in read_lines(stdout):
             self._listener.noted(line)
 
     def _read_messages(self, stream: IO[bytes], longest: int) -> JsonObject | None:
-        """Hands on all lines of the stream, and returns its last message; WireError for a line of more bytes."""
+        """Delivers all lines of the stream and returns the last message.
+
+        Raises `WireError` for a line of `longest` bytes or more.
+        """
         last = None
         while line := stream.readline(longest):
-            if len(line.rstrip(b"\n")) >= longest:  # of a chunked response, readline may give more than it is asked for
+            if len(line.rstrip(b"\n")) >= longest:  # readline of a chunked response may exceed its limit
                 raise WireError(f"a line of more than {longest:,} bytes")
             last = self._deliver(line) or last
         return last
 
     def _deliver(self, line: bytes) -> JsonObject | None:
-        """One line from the plugin: a message, which is returned, something printed, or nothing at all."""
+        """Delivers one line of the plugin: a message, which is returned, or a printed line. Empty lines are skipped."""
         text = line.decode(errors="replace").rstrip()
         match json_or(text, None):
             case dict() as message if message.get("event") in ("heartbeat", "session"):
                 self._listener.received(message)
                 return message
-            case {"type": "plugin", "plugins": dict()}:  # how the SDK introduces a plugin
+            case {"type": "plugin", "plugins": dict()}:  # the SDK's announcement of the plugin
                 return None
         if text:
             self._listener.noted(text)
@@ -257,10 +267,11 @@ class Transport(ABC):
 
 
 def inherited_environment() -> Mapping[str, str]:
-    """Without the key and URL of devhost's own model (a URL may contain a password): in Dify no plugin sees them.
+    """Returns the environment variables that a plugin inherits.
 
-    Without PYTHONPATH: in Dify a plugin finds its own modules and the installed ones, and no others.
-    The SDK's clients obey proxy settings, and no proxy leads to this machine's own loopback address.
+    The key and URL of devhost's own model are removed (a URL may contain a password), because no plugin in Dify sees
+    them. PYTHONPATH is removed, because a plugin in Dify finds only its own modules and the installed ones. The
+    loopback address is exempt from proxies, because the SDK's clients obey proxy settings and no proxy can reach it.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "PYTHONPATH"))}
     direct = {name: ",".join(filter(None, [os.environ.get(name), LOOPBACK])) for name in ("NO_PROXY", "no_proxy")}

@@ -1,7 +1,7 @@
-"""The serverless way to run a plugin: plugin and host are both HTTP servers.
+"""The serverless transport, in which plugin and host are both HTTP servers.
 
-`POST /invoke` with a request answers with the session's messages, one a line, until the session ends. Each backwards
-call of the plugin is a request to the host, whose answer is a stream of lines.
+The response to `POST /invoke` contains the messages of a session, one on each line, until the session ends. Each
+backwards call of the plugin is a request to the host, which responds with a stream of lines.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from devhost.process.program import LOOPBACK, Listener, Transport
 from devhost.protocol.wire import Invoked, JsonObject, encoded, read_session_event
 
 LAST_MOMENTS = 1.0
-"""Seconds in which a process that has just dropped its connections is seen to be gone."""
+"""Seconds to wait for the exit of a process that has just dropped its connections."""
 
 type Answer = queue.SimpleQueue[JsonObject | None]
 
@@ -32,9 +32,9 @@ class HttpTransport(Transport):
 
     def __init__(self, plugin: PluginDeclaration, python: str, limits: HostLimits) -> None:
         super().__init__(plugin, python, limits)
-        # The SDK does not tell which port it got, so one is chosen before. On Linux it is held: a socket that is bound
-        # and does not listen keeps the kernel from giving the port to anyone who asks for a free one, and a server that
-        # allows the reuse of addresses, as the SDK's does, may still listen. Elsewhere the port was free a moment ago.
+        # The SDK does not report its port, so devhost chooses one. On Linux a bound socket that does not listen
+        # reserves the port: the kernel gives it to nobody who asks for a free one, but a server that allows the reuse
+        # of addresses, as the SDK's does, can still listen on it. On other systems the port was free a moment ago.
         self._held = socket.socket()
         self._held.bind((LOOPBACK, 0))
         self._port: int = self._held.getsockname()[1]
@@ -44,7 +44,10 @@ class HttpTransport(Transport):
             self._held.close()
         self._sessions: dict[str, http.client.HTTPConnection] = {}
         self._answers: dict[str, tuple[str, Answer]] = {}
-        """By the id of a backwards call, its session and the events that answer it; None: nothing more will come."""
+        """The session and the answering events of each backwards call, by the id of the call.
+
+        The event `None` marks the end of an answer that was cut off.
+        """
         self._changing = threading.Lock()
         self._server = _Server((LOOPBACK, 0), _Handler)
         self._server.transport = self
@@ -74,7 +77,7 @@ class HttpTransport(Transport):
         answer.put(envelope)
 
     def hang_up(self, session_id: str, /) -> None:
-        """Ends the stream and the session's open calls; the plugin itself goes on."""
+        """Ends the stream and the open calls of the session. The plugin itself keeps running."""
         with self._changing:
             invocation = self._sessions.pop(session_id, None)
             for owner, answer in self._answers.values():
@@ -96,7 +99,7 @@ class HttpTransport(Transport):
 
     @contextlib.contextmanager
     def called(self, session_id: str, body: bytes) -> Iterator[Answer]:
-        """The answer of a backwards call that arrived; WireError for one that is refused."""
+        """Accepts a backwards call and yields the queue for its answer. Raises `WireError` for a refused call."""
         most = self.limits.transaction_bytes
         if len(body) > most:
             self._fail(session_id, f"the daemon cuts a backwards call of {len(body):,} bytes off at {most:,}")
@@ -140,7 +143,7 @@ class HttpTransport(Transport):
         threading.Thread(target=self._read, args=(session_id, action, body, invocation), daemon=True).start()
 
     def _read(self, session_id: str, action: str, body: bytes, invocation: http.client.HTTPConnection) -> None:
-        """The messages of one session, to their end. What cuts them off becomes the session's error."""
+        """Reads the messages of one session until it ends. An interruption becomes the session's error."""
         headers = {
             "Content-Type": "application/json",
             "Accept": "text/event-stream",
@@ -168,7 +171,7 @@ class HttpTransport(Transport):
             self._fail(session_id, f"the plugin's response ended before its end message: {cut}")
 
     def _fail(self, session_id: str, message: str) -> None:
-        """Replace the plugin's answer by an error, as the daemon does."""
+        """Replaces the plugin's answer with an error, as the daemon does."""
         error = {"error_type": "PluginDaemonInnerError", "message": message, "args": {}}
         session = {"session_id": session_id, "data": {"type": "error", "data": error}}
         self._listener.received({"event": "session", **session})
@@ -194,10 +197,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.BAD_REQUEST, str(error))
 
     def log_message(self, *_: object) -> None:
-        """Requests are not logged: the plugin's calls are shown as calls."""
+        """Logs nothing, because the plugin's calls are shown elsewhere."""
 
     def _stream(self, answer: Answer) -> None:
-        """In chunks, so that the plugin can tell an answer that is cut off from a complete one."""
+        """Sends the answer in chunks, so that the plugin can distinguish a truncated answer from a complete one."""
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")

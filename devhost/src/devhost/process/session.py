@@ -1,4 +1,4 @@
-"""One invocation of a plugin, how it is stopped from outside, and who may watch its messages."""
+"""One invocation of a plugin, the ways to stop it from outside, and the watchers of its messages."""
 
 import contextlib
 import math
@@ -19,19 +19,19 @@ from devhost.protocol.wire import Ended, Failed, Invoked, JsonObject, Lost, Sess
 
 
 class QueuePlaces:
-    """Places in the daemon's queue between a plugin and Dify's API. While all are taken, messages are lost.
+    """The places in the daemon's queue between a plugin and Dify's API. A message that finds no free place is lost.
 
-    Thread-safe.
+    The class is thread-safe.
     """
 
     def __init__(self, count: int = 0, lost: Callable[[str], None] = lambda _: None) -> None:
-        """With 0 nothing is lost. `lost` is told of each loss."""
+        """Creates a queue with `count` places; 0 means no limit. `lost` is called with a sentence about each loss."""
         self.count = count
         self._lost = lost
         self._free = threading.Semaphore(count)
 
     def take_place(self, what: str) -> bool:
-        """False if `what` is lost."""
+        """Takes a place for a message and returns whether there was one. Otherwise `what` is reported as lost."""
         if not self.count or self._free.acquire(blocking=False):
             return True
         self._lost(f"{what} was lost: {self.count:,} waited before it")
@@ -42,11 +42,14 @@ class QueuePlaces:
 
 
 SILENCE_SECONDS = 10
-"""After so long without a message, a line says what is awaited."""
+"""Seconds without a message after which a line says what the run is waiting for."""
 
 
 def _waiting(data: object) -> str:
-    """The type of a message that waits; empty of a file's chunks, which the daemon puts together before."""
+    """Returns the type of a message that takes a place in the queue.
+
+    The type is empty for a chunk of a file, because the daemon joins these chunks before the queue.
+    """
     kind = "?"
     if isinstance(data, dict):
         kind = str(data.get("type"))
@@ -57,29 +60,33 @@ def _waiting(data: object) -> str:
 
 @dataclass(eq=False)
 class Session:
-    """A context manager: once it is left, later messages for it are dropped, as the daemon drops them."""
+    """One invocation of a plugin, as a context manager.
+
+    Messages that arrive after the context has ended are dropped, as the daemon drops them.
+    """
 
     id: str
     declaration: PluginDeclaration
     _send: Callable[[JsonObject], None]
     _forget: Callable[[str], None]
     _places: QueuePlaces = field(default_factory=QueuePlaces)
-    """For messages that wait to be read; without them none is lost."""
+    """The places for messages that wait to be read. By default there is no limit."""
     tell: Callable[[str], None] = lambda _: None
-    """Takes a sentence of devhost's own about the session, for the person who watches."""
+    """Receives sentences of devhost about the session, for the person who watches the run."""
     where: Callable[[], str] = lambda: "it answers nothing"
-    """Says where the plugin's code is, as a clause."""
+    """Returns the position of the plugin's code, as a clause."""
     is_left: bool = field(default=False, init=False)
     _stopped: bool = field(default=False, init=False)
     _failure: RunFailure | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        # Looked up now: an SDK that the host's process loads later turns threads into greenlets, and queues with them.
+        # The queue class is looked up here, because an SDK that the host's process imports later patches it for
+        # greenlets.
         self._events = queue.SimpleQueue[SessionEvent | None]()
         self._awaited: dict[str, str] = {}
-        """What the plugin's backwards calls wait for, by their ids."""
+        """What each open backwards call is waiting for, by the id of the call."""
         self._silent_until = 0.0
-        """When the silence is told; infinite once it was."""
+        """The time at which silence is reported; infinite once it was reported."""
 
     def __enter__(self) -> Self:
         return self
@@ -96,12 +103,12 @@ class Session:
             self._events.put(event)
 
     def stop(self) -> None:
-        """End `messages` at once, even if messages are waiting in it; safe in a signal handler."""
+        """Ends `messages` at once, even if messages are waiting. This is safe in a signal handler."""
         self._stopped = True
         self._events.put(None)  # wakes `_next`
 
     def fail(self, failure: RunFailure) -> None:
-        """End `messages` at once, with this error."""
+        """Ends `messages` at once with this error."""
         self._failure = failure
         self._events.put(None)
 
@@ -119,10 +126,10 @@ class Session:
         *,
         limit: str = "run-seconds",
     ) -> Iterator[JsonObject]:
-        """The streamed messages, as the daemon passes them on.
+        """Yields the streamed messages as the daemon passes them on.
 
-        Backwards calls go to `answer`, which must not wait for them to be done. A message that does not decode ends
-        the session with the daemon's error. `limit` is the name of the limit that `seconds` is.
+        Backwards calls are passed to `answer`, which must not block until they are done. A message that cannot be
+        decoded ends the session with the daemon's error. `seconds` is the time limit and `limit` its name.
         """
         deadline = time.monotonic() + seconds
         while True:
@@ -145,7 +152,7 @@ class Session:
                     raise RunTimeoutError(f"killed by timeout: the invocation took longer than {seconds:g} seconds")
 
     def _next(self, deadline: float) -> SessionEvent | None:
-        """The next event; None at the deadline, which also holds for a plugin that never pauses."""
+        """Returns the next event; `None` after the deadline, even if a plugin sends events without a pause."""
         self._silent_until = time.monotonic() + SILENCE_SECONDS
         while (now := time.monotonic()) < deadline:
             if now >= self._silent_until:
@@ -162,7 +169,7 @@ class Session:
         return None
 
     def _state(self) -> str:
-        """What the plugin waits for, or where it is."""
+        """Describes what the plugin is waiting for, or else the position of its code."""
         names = [*dict.fromkeys(tuple(self._awaited.values()))]
         if names:
             return f"it waits for {' and '.join(names)}"
@@ -173,7 +180,7 @@ type Answer = Callable[[Session, Invoked], None]
 
 
 def awaited(invoked: Invoked) -> str:
-    """What answers a backwards call."""
+    """Returns a noun phrase for the answer that a backwards call is waiting for."""
     match invoked.kind:
         case "tool":
             return f"the tool {invoked.request.get('tool')}"
@@ -184,9 +191,9 @@ def awaited(invoked: Invoked) -> str:
 
 
 class Stop:
-    """Ends what it was given, from outside: sessions of one turn, as Dify's Stop does, or starting plugins.
+    """Ends the sessions of one turn from outside, as Dify's Stop does, or plugins that are starting.
 
-    `request` may be called from a signal handler: it takes no lock.
+    `request` takes no lock and may be called from a signal handler.
     """
 
     def __init__(self) -> None:
@@ -199,7 +206,10 @@ class Stop:
             end()
 
     def ends(self, end: Callable[[], None]) -> None:
-        """By calling it, which may be twice, and must take no lock: at the request; at once if it came before."""
+        """Registers a function to call when a stop is requested; calls it at once if this has already happened.
+
+        The function may be called twice and must not take a lock.
+        """
         self._ends.append(end)
         if self.requested:
             end()
@@ -209,35 +219,35 @@ type Side = Literal["host", "plugin"]
 
 
 class Watcher:
-    """Is told of what happens between the host and its plugins, from many threads; this one does nothing."""
+    """Receives events between the host and its plugins, from many threads. This base class ignores them."""
 
     def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
-        """A message that `side` sent; `plugin` is the plugin that sent or gets it."""
+        """Called for each message. `side` sent it; `plugin` is the plugin that sent or receives it."""
 
     def starting(self, plugins: Sequence[str]) -> None:
-        """The plugins that are starting; told again each time one is done."""
+        """Called with the plugins that are still starting, again each time one has started."""
 
     def printed(self, plugin: str, text: str) -> None:
-        """A line that the plugin printed, without secrets."""
+        """Called for each line that the plugin printed, with secrets masked."""
 
     def failed(self, tool: str, error: RunError) -> None:
-        """A call of a tool of a tool plugin failed; its error has the traceback."""
+        """Called when a tool call of a tool plugin has failed. The error has the traceback."""
 
     def serving(self, session_id: str, request_id: str) -> None:
-        """A session that begins now answers the backwards call of another plugin."""
+        """Called when a session starts that answers another plugin's backwards call."""
 
     def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
-        """A session of the strategy has ended with this run."""
+        """Called when a session of the strategy has ended, with its run."""
 
     def notice(self, sentence: str) -> None:
-        """About the plugins before a run: a tool that is left out, or why they did not start."""
+        """Called before a run for notices about plugins, such as an omitted tool or a failed start."""
 
     def remark(self, sentence: str) -> None:
-        """A sentence about the model after a run; often empty."""
+        """Called after a run with a sentence about the model, which is often empty."""
 
 
 class Watchers(Watcher):
-    """Tells each of several."""
+    """Forwards every event to several watchers."""
 
     def __init__(self, *watchers: Watcher) -> None:
         self.watchers = watchers

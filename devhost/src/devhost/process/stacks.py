@@ -1,6 +1,6 @@
-"""Where a plugin's code is: the stacks of the threads and greenlets of its process.
+"""Finds the position of a plugin's code from the stacks of its threads and greenlets.
 
-`PROBE` runs in the plugin's process, in a thread of its own that gevent does not patch, and answers over a socket.
+`PROBE` runs in the plugin's process, in a separate thread that gevent does not patch, and answers over a socket.
 """
 
 import contextlib
@@ -52,13 +52,16 @@ def probe(asked):
     faulthandler.register(signal.SIGUSR2, file=asked)
     _thread.start_new_thread(serve, ())
 """
-"""Defines `probe`. No other thread runs while the stacks are collected. The signal is for code that does not let go of
-the interpreter, such as a regular expression: the answer is then as Python's faulthandler writes it."""
+"""Code that defines `probe`. No other thread runs while the stacks are collected.
+
+The signal is for code that does not release the interpreter, such as a regular expression. The answer is then in the
+format of Python's faulthandler.
+"""
 _DUMPED = re.compile(r'^  File "([^"]+)", line (\d+) in (.*)$', re.MULTILINE)
 SECONDS = 2.0
-"""How long devhost waits for an answer, before the signal and after it."""
+"""Seconds that devhost waits for an answer, before the signal and again after it."""
 PAUSE = 0.2
-"""Seconds after which a dump is complete if nothing more came."""
+"""Seconds without further output after which a dump is considered complete."""
 LONGEST_PIECE = 65_536
 MOST_PLACES = 3
 
@@ -66,12 +69,12 @@ MOST_PLACES = 3
 @dataclass(frozen=True)
 class Stack:
     frames: Sequence[tuple[str, int, str]]
-    """File, line and function, the innermost first."""
+    """File, line and function of each frame, the innermost first."""
     session_id: str = ""
-    """The session that it serves; empty for a thread that the plugin started, and in a dump of faulthandler's."""
+    """The session that the thread serves; empty for a thread that the plugin started, and in a faulthandler dump."""
 
     def place_in(self, directory: Path) -> str:
-        """The innermost line of the plugin's own code; empty if it has none."""
+        """Returns the innermost line of the plugin's own code; empty if the stack has none."""
         for file, line, function in self.frames:
             path = Path(file)
             if path.is_relative_to(directory):
@@ -82,7 +85,7 @@ class Stack:
 
 
 class StackProbe:
-    """Asks the probe in the process of one plugin. Thread-safe."""
+    """Queries the probe in the process of one plugin. The class is thread-safe."""
 
     def __init__(self) -> None:
         self._mine, self._its = socket.socketpair()
@@ -90,11 +93,11 @@ class StackProbe:
 
     @property
     def inherited(self) -> int:
-        """The end of the socket that the plugin's process gets."""
+        """The file descriptor of the socket that the plugin's process inherits."""
         return self._its.fileno()
 
     def has_started(self) -> None:
-        """The process has its own copy of that end."""
+        """Closes devhost's copy of the inherited socket, because the process now has its own."""
         self._its.close()
 
     def close(self) -> None:
@@ -102,12 +105,12 @@ class StackProbe:
         self._mine.close()
 
     def where(self, process: "subprocess.Popen[bytes]", directory: Path, session_ids: Collection[str]) -> str:
-        """A clause such as `it is at tools/search.py:31, in _invoke`, about the code that serves the sessions."""
+        """Returns the position of the code that serves the sessions: `it is at tools/search.py:31, in _invoke`."""
         own = directory.resolve()
         with self._asking, contextlib.suppress(OSError, ValueError):
             self._mine.settimeout(0)
             with contextlib.suppress(BlockingIOError):
-                while self._mine.recv(LONGEST_PIECE):  # an answer that came too late
+                while self._mine.recv(LONGEST_PIECE):  # discards an answer that came too late
                     pass
             self._mine.settimeout(SECONDS)
             self._mine.sendall(b"?")
@@ -117,7 +120,7 @@ class StackProbe:
                 process.send_signal(signal.SIGUSR2)
                 if named := _places(_dumped(self._read_dump()), own):
                     return _at(named)
-                # It may let go of the interpreter after all, on a machine that is busy.
+                # On a busy machine the code may have released the interpreter in the meantime.
                 self._mine.settimeout(SECONDS)
                 return _sentence(self._read_answer(), own, session_ids)
         return "its process does not say where it is"
@@ -135,7 +138,7 @@ class StackProbe:
         return answer
 
     def _read_dump(self) -> str:
-        """Reads a dump, which has no mark at its end."""
+        """Reads a dump, which has no end marker."""
         dump = self._mine.recv(LONGEST_PIECE)
         self._mine.settimeout(PAUSE)
         with contextlib.suppress(TimeoutError):
@@ -159,7 +162,7 @@ def _at(places: Sequence[str]) -> str:
 
 
 def _places(stacks: Iterable[Stack], own: Path) -> list[str]:
-    """The places, without the module that started the plugin, which is always there."""
+    """Returns the places without the module that started the plugin, which is in every stack."""
     places = dict.fromkeys(stack.place_in(own) for stack in stacks)
     return [place for place in places if place and not place.endswith(", in <module>")]
 

@@ -1,4 +1,4 @@
-"""The ways to run a plugin with lines of JSON in both directions: over stdin and stdout, and over TCP."""
+"""The transports that exchange lines of JSON with a plugin: over stdin and stdout, and over TCP."""
 
 import contextlib
 import secrets
@@ -14,12 +14,12 @@ from devhost.text import json_or
 
 
 class StdioTransport(Transport):
-    """The local way. A line that is too long kills the plugin."""
+    """The transport of a local plugin. A plugin that writes too long a line is killed."""
 
     awaited = "no heartbeat came"
 
     def start(self, listener: Listener, /) -> None:
-        # Its own lock, not one that a reader needs: a write blocks while the pipe is full, and the plugin empties
+        # Writing has its own lock, which no reader needs: a write blocks while the pipe is full, and the plugin empties
         # the pipe only while its output is being read.
         self._writing = threading.Lock()
         self._run(listener, {"INSTALL_METHOD": "local"})
@@ -31,7 +31,7 @@ class StdioTransport(Transport):
             with self._writing:
                 stdin.write(encoded(envelope) + b"\n")
                 stdin.flush()
-        except (OSError, ValueError) as error:  # a broken pipe, or one that stop() has closed
+        except (OSError, ValueError) as error:  # the pipe is broken, or stop() has closed it
             raise PluginLostError(self.killed_because or "the plugin no longer reads its stdin") from error
 
     def _read_stdout(self, stdout: IO[bytes]) -> None:
@@ -42,10 +42,10 @@ class StdioTransport(Transport):
 
 
 class TcpTransport(Transport):
-    """The remote-debugging way: the plugin connects to our port, and says its key and its declaration.
+    """The transport of remote debugging. The plugin connects to devhost's port and sends its key and its declaration.
 
-    Then come lines as over stdio, of any length. The declaration that counts is that of the plugin's files: `devhost
-    check` says what the daemon would refuse of it.
+    Lines as over stdio follow, of any length. devhost ignores the sent declaration and uses the plugin's files;
+    `devhost check` reports what the daemon would refuse in them.
     """
 
     awaited = "it did not register"
@@ -71,16 +71,16 @@ class TcpTransport(Transport):
 
     def stop(self) -> None:
         super().stop()
-        for each in filter(None, [self._port, self._line]):  # closing alone would not wake the thread that waits
+        for each in filter(None, [self._port, self._line]):  # close alone would not wake the waiting thread
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
 
     def _serve(self) -> None:
         reason = "the plugin closed its connection"
-        with contextlib.suppress(OSError):  # stop() closes the port, and a connection that is reset has ended, too
+        with contextlib.suppress(OSError):  # stop() closes the port; a reset connection has ended, too
             self._line, _ = self._port.accept()
-            self._line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # small messages, each waited for
+            self._line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # messages are small and each is awaited
             with self._line.makefile("rb") as lines:
                 if self._registers(lines):
                     self._listener.served()
@@ -93,7 +93,7 @@ class TcpTransport(Transport):
         self._kill_unless_it_exits(reason)
 
     def _registers(self, lines: IO[bytes]) -> bool:
-        """Whether its first line has the key, and its declaration an end."""
+        """Returns whether the plugin's first line has the key and its declaration is complete."""
         said = filter(None, (json_or(line, None) for line in lines))
         match next(said, None):
             case {"type": "handshake", "data": {"key": self._key}}:

@@ -347,9 +347,8 @@ def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher
     from anyio.from_thread import start_blocking_portal  # noqa: PLC0415 - needed with --mcp alone
 
     tools: list[McpTool] = []
-    with closing(
-        ExitStack()
-    ) as opened:  # `closing` hides an exception from the servers, which would wrap it in a group
+    # `closing` hides an exception from the connections, which would wrap it in a group.
+    with closing(ExitStack()) as opened:
         opened.enter_context(_Logged(servers, watcher).listening())
         portal = opened.enter_context(start_blocking_portal())
         for server in servers:
