@@ -42,7 +42,7 @@ from internal.transcript.transcript import Window, estimate_tokens
 from prompt import template, user_texts
 
 _SKILLS_SHARE = 0.25
-"""Share of the window for skills that earlier runs have read (docs/skills.md); the model can read the others again."""
+"""Share of the window for skills that earlier runs have read (docs/skills.md). The model can read others again."""
 
 type Strategy[P: StrategyParams] = Callable[[Run[P]], Generator[Event, None, Result]]
 
@@ -57,7 +57,7 @@ def function_calling(run: Run[StrategyParams]) -> Generator[Event, None, Result]
 
 @dataclass(frozen=True)
 class Blueprint[P: StrategyParams]:
-    """What a strategy class gives to ``run_agent``."""
+    """The parts of a strategy that ``run_agent`` needs."""
 
     name: str
     """The name of the strategy. Only the same strategy continues its waiting calls."""
@@ -65,7 +65,7 @@ class Blueprint[P: StrategyParams]:
     params_type: type[P]
     execute: Strategy[P]
     needs_tool_calls: bool = False
-    """Whether it calls virtual tools even when the node has no tools."""
+    """Whether the strategy needs tool calls even if the node has no tools, because it uses virtual tools."""
 
 
 FUNCTION_CALLING = Blueprint("gpt5_function_calling", DEFAULT_POLICY, StrategyParams, function_calling)
@@ -78,10 +78,10 @@ def run_agent[P: StrategyParams](
     clock: Clock | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Generator[AgentInvokeMessage, None, None]:
-    """Run a strategy once; ``environment`` holds the settings of the whole plugin.
+    """Run a strategy once. ``environment`` has the settings of the whole plugin.
 
     Raises:
-        InvokeError: exactly one of the five that Dify knows; logs and thoughts are closed before.
+        InvokeError: the run failed. It is one of the five errors that Dify knows; logs and thoughts are closed before.
     """
     yield from reported(_run(parameters, session, blueprint, clock or Clock(), LogContent.read(environment)))
 
@@ -108,10 +108,10 @@ def _events[P: StrategyParams](run: Run[P], strategy: Strategy[P]) -> Generator[
 
 
 def writes_calls(model: ModelSelection, form: CallForm, *, is_asked: bool) -> bool:
-    """Whether the model writes its calls as text; ``is_asked`` says whether the run needs any.
+    """Return whether the model writes its calls as text. ``is_asked`` says whether the run needs calls at all.
 
     Raises:
-        InvalidParameters: it can make calls in neither form, or not in the one that the node sets.
+        InvalidParameters: the model cannot make calls in any form, or not in the form that the node sets.
     """
     if form is CallForm.NATIVE or (form is CallForm.AUTO and model.lists_tool_calls()):
         if is_asked and not model.can_call_tools():
@@ -125,7 +125,7 @@ def writes_calls(model: ModelSelection, form: CallForm, *, is_asked: bool) -> bo
 
 
 def _on_results(policy: str, skills: Skills, toolbox: Toolbox) -> str:
-    """The default policy for results, with what skills and references add to it."""
+    """Return the default policy for results, plus the rules for skills and references if they are used."""
     lines = [policy]
     if skills.by_name:
         lines.append(template.SKILLS_ARE_INSTRUCTIONS)
@@ -140,14 +140,14 @@ def _notes_on_tools(toolbox: Toolbox, model: ModelSelection, *, offers_tools: bo
         offered = len(toolbox.prompt_tools)
         yield OurWords(f"tools: of {count}, prompts offer {offered} at first; find_tools finds the others")
     if model.stop and offers_tools:
-        # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
+        # The OpenAI plugin discards the tool calls of a turn with a stop word: docs/model-facts.md, "Stop words".
         yield OurWords("model: the completion parameter 'stop' is dropped, since it would discard tool calls")
 
 
 def built[P: StrategyParams](
     parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock
 ) -> Run[P]:
-    """Everything that lives as long as a run, each part made of those before it."""
+    """Build everything that lives as long as a run."""
     started = clock.now()
     params = blueprint.params_type.model_validate(parameters)
     state = decode(params.state)

@@ -1,4 +1,4 @@
-"""What a run has used: tokens and prices over its model calls, and its limits of tokens and tool calls."""
+"""The usage of a run: tokens and prices of its model calls, and its limits for tokens and tool calls."""
 
 import re
 from collections.abc import Hashable
@@ -13,19 +13,19 @@ from internal.json_values import MAX_EXACT_INTEGER
 from prompt import template
 
 _LATEST = {"prompt_unit_price", "prompt_price_unit", "completion_unit_price", "completion_price_unit", "currency"}
-"""Fields of which the latest known value counts. All others are added up."""
+"""Fields that keep their latest known value. All other fields are added up."""
 
 
 _CURRENCY = re.compile("[A-Za-z]{3,5}")
-"""What a model's plugin says goes to the log and to the node as it is: a code, and no text."""
+"""A currency code. The log and the node show the code of a model's plugin unchanged, so any other text is refused."""
 
 
 class Usage(LLMUsage):
-    """Tokens, prices in ``currency`` and seconds, over any number of model calls; never changed in place."""
+    """The tokens, prices in ``currency`` and seconds of any number of model calls. It is never changed in place."""
 
     @classmethod
     def of(cls, usage: LLMUsage | None = None) -> "Usage":
-        """One call's usage; what it did not report, or what cannot be added up, counts as 0."""
+        """Return the usage of one call. Missing values, and values that cannot be added up, count as 0."""
         if usage is None:
             return NO_USAGE
         one = {name: _usable(value) for name, value in vars(usage).items()}
@@ -41,7 +41,7 @@ class Usage(LLMUsage):
         return Usage(**{name: (new or old) if name in _LATEST else old + new for (name, old), new in both})
 
     def execution_metadata(self) -> dict[str, int | float | str]:
-        """All fields in the types that Dify's strict reader takes."""
+        """Return all fields in the types that Dify's strict parser accepts."""
         texts = {name: str(value) if isinstance(value, Decimal) else value for name, value in vars(self).items()}
         return {**texts, "currency": self.currency or "USD", "latency": round(self.latency, 3)}
 
@@ -50,12 +50,12 @@ NO_USAGE = Usage(**vars(LLMUsage.empty_usage()))
 
 
 _MAX_EXPONENT = 15
-"""The largest power of ten of a price. The price 1E+6000000 has ten characters, and six million when written out."""
+"""Maximum power of ten of a price. A price such as 1E+6000000 is short, but has six million digits when written out."""
 _MAX_SECONDS = 1e9
 
 
 def _usable(value: Any) -> Any:  # noqa: ANN401 - a field's value, of its type
-    """The value where it can be added up and written in a few characters; else what stands for no report."""
+    """Return the value if it can be added up and written in a few characters; otherwise zero or the nearest limit."""
     match value:
         case Decimal():
             return _price(value)
@@ -69,7 +69,7 @@ def _usable(value: Any) -> Any:  # noqa: ANN401 - a field's value, of its type
 
 
 def _price(value: Decimal) -> Decimal:
-    """The price in the 28 digits in which prices are added up."""
+    """Return the price rounded to 28 digits, the precision of sums; zero for a price of an absurd size."""
     if abs(value.adjusted()) > _MAX_EXPONENT:
         return Decimal(0)
     return +value
@@ -80,24 +80,25 @@ NOTE_SHARE = 0.8
 
 
 MAX_RUN_BYTES = 20 * 1024 * 1024
-"""Bytes of memory that a run keeps to its end of what the model wrote and the tools brought (docs/limits.md)."""
+"""Maximum bytes of model and tool output that a run keeps in memory until its end (docs/limits.md)."""
 MAX_LOOKUP_TURNS = 20
-"""Turns of one run that only look up what the agent keeps and do not count as tool rounds (docs/long-results.md)."""
+"""Number of turns in one run that only read the agent's own data and do not count as tool rounds
+(docs/long-results.md)."""
 
 
 @dataclass
 class Budget:
-    """What a run, with all its loops and subtasks, has used of its limits; a limit of 0 is none."""
+    """The limits of a run with all its loops and subtasks, and how much of them is used. 0 means no limit."""
 
     maximum_tokens: int = 0
-    """Maximum tokens of prompts and completions, over all tries of all model calls."""
+    """Maximum tokens of prompts and completions, including all retries of model calls."""
     maximum_calls: int = 0
-    """Maximum tool calls that are sent to the host."""
+    """Maximum number of tool calls that are sent to the host."""
     tokens: int = field(default=0, init=False)
     calls: int = field(default=0, init=False)
     lookup_turns_left: int = field(default=MAX_LOOKUP_TURNS, init=False)
     size: int = field(default=0, init=False)
-    """Bytes of memory that the run keeps to its end."""
+    """Bytes of memory that the run keeps until its end."""
     _has_estimates: bool = field(default=False, init=False)
     _told: set[Hashable] = field(default_factory=set, init=False)
 
@@ -111,11 +112,11 @@ class Budget:
 
     @property
     def is_full(self) -> bool:
-        """Whether the run keeps as much as it may."""
+        """Whether the run has reached its memory limit."""
         return self.size >= MAX_RUN_BYTES
 
     def take_call(self) -> str | None:
-        """Count one more call that will be sent; where a limit is reached, what the model reads in its place."""
+        """Count one more call; if a limit is reached, return the text that the model reads instead of a result."""
         if reason := self.reached():
             return self.refusals[reason]
         self.calls += 1
@@ -123,7 +124,7 @@ class Budget:
 
     @property
     def refusals(self) -> dict[StopReason, str]:
-        """What the model reads in place of a call beyond each limit."""
+        """The text that the model reads instead of a result, for each limit."""
         return {
             StopReason.TOKEN_LIMIT: template.TOKENS_USED_UP.format(most=self.maximum_tokens),
             StopReason.CALL_LIMIT: template.CALLS_USED_UP.format(most=self.maximum_calls),
@@ -131,7 +132,7 @@ class Budget:
         }
 
     def reached(self) -> StopReason | None:
-        """The limit that is reached; of several the first of tokens, calls and size."""
+        """Return the limit that is reached, or None. Tokens come before calls, and calls before size."""
         if 0 < self.maximum_tokens <= self.tokens:
             return StopReason.TOKEN_LIMIT
         if 0 < self.maximum_calls <= self.calls:
@@ -141,7 +142,7 @@ class Budget:
         return None
 
     def note(self, conversation: Hashable) -> str | None:
-        """What a conversation with the model has to read once, when most of a limit is used."""
+        """Return a note for the model, once in each conversation, when most of a limit is used; otherwise None."""
         tokens = template.TOKENS_LEFT, self.tokens, self.maximum_tokens
         calls = template.CALLS_LEFT, self.calls, self.maximum_calls
         limits = [limit for limit in (tokens, calls) if limit[2]]
@@ -152,7 +153,7 @@ class Budget:
         return template.BUDGET_NOTE.format(left=" and ".join(left))
 
     def estimate_note(self) -> OurWords | None:
-        """For the log: what was counted, where the provider did not report all of it and a limit rests on it."""
+        """Return a note for the log if the token limit relies on estimates, because a provider did not report usage."""
         if not (self._has_estimates and self.maximum_tokens):
             return None
         counted = f"with an estimate of the rest, the run used {self.tokens:,}"

@@ -1,4 +1,4 @@
-"""A tool call in its shapes: as the model wrote it, as it was judged, and how it ended."""
+"""The stages of a tool call: as the model wrote it, after validation, and its outcome."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from prompt import template
 
 
 class CallStatus(StrEnum):
-    """How a tool call ended, in the words of the ``tool_runs`` variable."""
+    """How a tool call ended. The values appear in the ``tool_runs`` variable."""
 
     OK = "ok"
     ERROR = "error"
@@ -35,10 +35,11 @@ class ToolCall:
     """A call as the model wrote it."""
 
     id: str
-    """The provider's, verbatim, or one of ours where it gave none. Need not be unique: some providers repeat it."""
+    """The provider's id, unchanged, or a generated one if it gave none. It may not be unique: some providers repeat
+    ids."""
     name: str
     arguments: str
-    """Without NUL, which Dify does not store."""
+    """The arguments as JSON text, without NUL characters, which Dify cannot store."""
     had_nul: bool = False
 
     @cached_property
@@ -47,12 +48,12 @@ class ToolCall:
 
     @property
     def is_lookup(self) -> bool:
-        """Whether it asks for what the agent keeps; no tool of the node has such a name."""
+        """Whether the call reads the agent's own data. No tool of the node has such a name."""
         return self.name in LOOKUPS
 
     @property
     def arguments_written_back(self) -> str:
-        """The arguments as later prompts show them: those that are not a JSON object become ``{}``."""
+        """The arguments as later prompts show them. Arguments that are not a JSON object become ``{}``."""
         if self.parsed.ok and self.arguments:
             return self.arguments
         return "{}"
@@ -66,22 +67,22 @@ class ToolCall:
 
 
 MAX_CALLS = 256
-"""Calls of one turn; the others are left out (docs/limits.md)."""
+"""Maximum number of calls in one turn. Further calls are dropped (docs/limits.md)."""
 MAX_CALL_NAME = 200
-"""Characters of the name that a model gives to a call; a tool's name has at most 64."""
+"""Maximum characters of the tool name in a call. The name of a tool has at most 64."""
 MAX_CALL_ID = 64 * 1024
-"""Characters of a call's id: some providers put a signature into it. A longer id is replaced."""
+"""Maximum characters of a call's id. Some providers put a signature into it. A longer id is replaced."""
 _ID_LENGTH = 9
-"""Letters and digits of an id of ours: no provider asks for fewer or more, nor refuses one of them."""
+"""Length of a generated id in letters and digits, which every provider accepts."""
 
 
 def portable_id(written: str, occurrence: int = 0) -> str:
-    """An id that every provider accepts. It depends only on the text and the occurrence."""
+    """Return an id that every provider accepts. It depends only on the text and the occurrence."""
     return sha256(f"{occurrence}.{written}".encode(errors="replace")).hexdigest()[:_ID_LENGTH]
 
 
 def canonical_json(value: object) -> str:
-    """A JSON text that is equal for equal values, whatever the order of their keys. 1 and 1.0 differ."""
+    """Return a JSON text that is the same for equal values, regardless of the order of keys. 1 and 1.0 differ."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -90,15 +91,15 @@ class Reference:
     """An argument that refers to one or more earlier results."""
 
     written: Any
-    """The argument as the model wrote it, which the log, the variables and later prompts have: it is short."""
+    """The argument as the model wrote it. The log, the variables and later prompts show this short form."""
     shown: Any
     """The argument with the beginning and the end of each result, for the question for approval."""
     results: tuple[tuple[str, str, int], ...]
-    """Each reference, the tool whose result it is, and its length in characters."""
+    """Each reference, the name of the tool that produced the result, and the length of the result in characters."""
 
 
 type Signature = tuple[str, str]
-"""What makes two calls the same for the repeat guard: the tool's name and the checked arguments as canonical JSON."""
+"""The tool's name and the validated arguments as canonical JSON. The repeat guard compares calls by their signature."""
 
 
 @dataclass(frozen=True)
@@ -108,18 +109,18 @@ class ValidCall:
     call: ToolCall
     tool: Tool
     arguments: Mapping[str, Any]
-    """Checked, and converted to the types that the tool asks for."""
+    """The validated arguments, converted to the types that the tool requires."""
     references: Mapping[str, Reference] = field(default_factory=dict)
-    """The references of the arguments in which results replaced them."""
+    """The references by the name of the argument in which a result replaced them."""
 
     @property
     def as_written(self) -> dict[str, Any]:
-        """The arguments with the references in place of results."""
+        """The arguments with references instead of results."""
         return {**self.arguments, **{name: each.written for name, each in self.references.items()}}
 
     @property
     def referred_secrets(self) -> Iterator[str]:
-        """The results that the model gives to secret parameters by reference."""
+        """The results that the model passes to secret parameters by reference."""
         parameters = self.tool.parameters
         return texts_in(
             [self.arguments.get(name) for name in self.references if name in parameters and parameters[name].is_secret]
@@ -132,16 +133,16 @@ class ValidCall:
 
 @dataclass(frozen=True)
 class RejectedCall:
-    """A call that does not run; the model reads ``text`` as its result."""
+    """A call that does not run. The model reads ``text`` as its result."""
 
     call: ToolCall
     text: str
     tool: Tool | None = None
     """The tool; None if no tool has this name, or if the call was not examined."""
     ends_tool_phase: bool = False
-    """The model was told of the repetition already: the answer is due."""
+    """Whether the model must now answer, because it repeated a call after it was warned."""
     by_user: bool = False
-    """The user did not approve it, which is not an error."""
+    """Whether the user did not approve the call. This is not an error."""
 
 
 @dataclass(frozen=True)
@@ -150,12 +151,12 @@ class WaitingCall:
 
     valid: ValidCall
     id: str
-    """The id with which the user answers it."""
+    """The id that the user's answer refers to."""
     files: Mapping[str, File] = field(default_factory=dict)
-    """The files that its arguments name."""
+    """The files that the arguments name."""
     subtask: str | None = None
     is_asked: bool = True
-    """False for a call of an answer tool that waits only because others of its turn do."""
+    """False for a call of an answer tool that waits only because other calls of its turn wait."""
 
     @property
     def call(self) -> ToolCall:
@@ -177,26 +178,26 @@ type JudgedCall = ValidCall | RejectedCall | WaitingCall
 
 
 MAX_PICTURES = 4
-"""Pictures that one round shows (docs/files.md)."""
+"""Maximum number of pictures that one round shows to the model (docs/files.md)."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that a tool made, as the model sees it, or the reason why the model does not see it."""
+    """A picture that a tool created, as the model sees it, or the reason why the model does not see it."""
 
     name: str
     part: Medium | None
     why: str = ""
 
     def left_out(self) -> "Picture":
-        """The same picture without its bytes, because others came first."""
+        """A copy without the bytes, for a picture beyond ``MAX_PICTURES``."""
         if self.part is None:
             return self
         return Picture(self.name, None, template.PICTURE_BEYOND.format(most=MAX_PICTURES))
 
     @property
     def digest(self) -> str:
-        """Equal for equal bytes; "" without bytes."""
+        """A digest of the bytes; "" for a picture without bytes."""
         if self.part is None:
             return ""
         return sha256(self.part.base64_data.encode()).hexdigest()
@@ -204,29 +205,30 @@ class Picture:
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """How a tool call ended, with a text for each reader: the model, the user, the log, later calls, later runs."""
+    """The outcome of a tool call, with a separate text for the model, the user, the log, later calls and later runs."""
 
     judged: JudgedCall
     status: CallStatus
     tool_response: str
-    """What the log and the variables show. Redacted, and cut to the node's limit."""
+    """The text for the log and the variables, redacted and cut to the node's limit."""
     error: str | None = None
-    """For the log: why the call failed. None for a call that succeeded, and for one that the user did not approve."""
+    """Why the call failed, for the log. None if it succeeded or if the user did not approve it."""
     elapsed_seconds: float = 0.0
     transient: bool = False
-    """Whether the failure may not happen again."""
+    """Whether the failure may be temporary."""
     sources: tuple[Source, ...] = ()
     pictures: tuple[Picture, ...] = ()
     sent_json: tuple[str, ...] = ()
-    """The JSON values that the tool sent, each as its text, without the node's secrets."""
+    """The JSON values that the tool sent, each as text, without the node's secrets."""
     has_more_json: bool = False
     """Whether the tool sent more JSON than is kept."""
     whole: str = ""
-    """The whole result, which a later call may read or refer to. Redacted."""
+    """The complete, redacted result. A later call may read it or refer to it."""
     user_text: str = ""
-    """The result of an answer tool as the user reads it: whole, and without the lines about forwarded files."""
+    """The complete result of an answer tool for the user, without the lines about forwarded files."""
     prompt_text: str = ""
-    """What the prompts of this run show, within the limit: source numbers, and how to read on where it was cut."""
+    """The text for the prompts of this run, within the limit. It has the numbers of sources and, after a cut, says how
+    to read the rest."""
     record_text: str = ""
     """The text for later runs and other conversations, which cannot read more of the result."""
 
@@ -246,16 +248,16 @@ class ToolOutcome:
 
     @property
     def picture_digests(self) -> tuple[str, ...]:
-        """Digests of the pictures that the model sees. With other pictures it is a different result."""
+        """Digests of the pictures that the model sees. They distinguish results that differ only in their pictures."""
         return tuple(picture.digest for picture in self.pictures if picture.part)
 
     @property
     def lasting_size(self) -> int:
-        """Approximate bytes of memory that it takes until the run ends: its text in two forms, and its sources."""
+        """Approximate bytes that the outcome takes until the run ends: two copies of its text, and its sources."""
         texts = (text for source in self.sources for text in (source.content, *map(str, source.resource.values())))
         return 2 * getsizeof(self.tool_response) + sum(map(len, texts))
 
     @property
     def condensed(self) -> "ToolOutcome":
-        """The outcome as it is kept to the end of the run: without the bulk that only its own round needs."""
+        """A copy to keep until the end of the run, without the large parts that only its own round needs."""
         return replace(self, whole="", pictures=(), user_text="")

@@ -1,4 +1,4 @@
-"""Time: the clock, the deadlines and shared waits of a run, and turns for long work: one thread serves all runs."""
+"""The clock, the deadlines and shared waits of a run, and pauses in long work, because one thread serves all runs."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -8,34 +8,35 @@ from time import perf_counter
 import gevent
 
 MAX_TURN_SECONDS = 0.005
-"""Seconds of work; a chunk of another session waits about ten turns on its way from the host to the user."""
+"""Maximum seconds of work without a pause. A chunk of another session waits for about ten pauses on its way from the
+host to the user."""
 MOMENT = 0.00001
-"""Seconds. A sleep of 0 is not enough: gevent may run ready greenlets fifty times before it looks at timers and
-sockets again, for which the other sessions wait."""
+"""Seconds of the sleep that lets other sessions run. A sleep of 0 is not enough: gevent may run ready greenlets fifty
+times before it checks the timers and sockets for which the other sessions wait."""
 _TURNS_OF_A_CHUNK = 10
 HEAD_START = 1.0  # seconds between the first request after a shared wait and the next
 
 
 def give_way() -> None:
-    """Let the other sessions run, once."""
+    """Let the other sessions run once."""
     gevent.sleep(MOMENT)
 
 
 def let_others_through() -> None:
-    """Let the other sessions run as often as a chunk of theirs needs on its way, after work that has no turns."""
+    """Let the other sessions run as often as one of their chunks needs, after long work without a pause."""
     for _ in range(_TURNS_OF_A_CHUNK):
         give_way()
 
 
 def in_turns[T](items: Iterable[T]) -> Iterator[T]:
-    """Pass items on; whenever making or handling them has taken a turn's time, others run first.
+    """Yield the items, and let other sessions run whenever the work on them has taken ``MAX_TURN_SECONDS``.
 
-    Time in which the process waited does not count, because the others could run.
+    Time in which the process waited does not count, because the other sessions could run then.
     """
     began = perf_counter()
     others_ran = _others_ran()
     for item in items:
-        if perf_counter() - began > MAX_TURN_SECONDS:  # since the item before, its handling included
+        if perf_counter() - began > MAX_TURN_SECONDS:  # includes the caller's work on the previous item
             began, others_ran = _end_of_turn(others_ran)
         yield item
     if perf_counter() - began > MAX_TURN_SECONDS:
@@ -43,19 +44,19 @@ def in_turns[T](items: Iterable[T]) -> Iterator[T]:
 
 
 def _end_of_turn(others_ran: float) -> tuple[float, float]:
-    """Let the others run unless they already have; return the current time, and when they last ran."""
+    """Let the other sessions run unless they already have; return the current time and the time when they last ran."""
     if _others_ran() == others_ran:
         give_way()
     return perf_counter(), _others_ran()
 
 
 def _others_ran() -> float:
-    """When the event loop last looked for greenlets that have something to do, on a clock of its own."""
+    """Return when the event loop last looked for ready greenlets, by the loop's own clock."""
     return float(gevent.get_hub().loop.now())
 
 
 TOOL_PHASE_SHARE = 0.9
-"""Share of the run's time for the tool phase. The rest is for the closing answer."""
+"""Share of the run's time for the tool phase. The rest is reserved for the closing answer."""
 
 
 @dataclass(frozen=True)
@@ -68,17 +69,17 @@ class Clock:
 
 @dataclass(frozen=True, order=True)
 class Deadline:
-    """A moment on a clock; earlier than the host's own limits (docs/host-facts.md, "Time limits")."""
+    """A time limit on a clock. It is earlier than the host's own limits (docs/host-facts.md, "Time limits")."""
 
     clock: Clock = field(compare=False)
     moment: float
 
     def at_least(self, seconds: float) -> "Deadline":
-        """This deadline, or a later one if less than these seconds are left."""
+        """Return this deadline, or a later one if fewer seconds are left."""
         return replace(self, moment=max(self.moment, self.clock.now() + seconds))
 
     def left(self) -> float:
-        """Seconds, never negative."""
+        """Return the seconds until the deadline, never a negative number."""
         return max(0.0, self.moment - self.clock.now())
 
     def has_passed(self) -> bool:
@@ -87,16 +88,20 @@ class Deadline:
 
 @dataclass
 class SharedWait:
-    """The wait of all requests of a run to a service that has refused one of them; they share the tries, too."""
+    """A wait that all requests of a run share after a service has refused one of them. They also share the retries."""
 
     refusals: int = 0
-    """How many refusals counted. A request that was sent before the last one tells nothing new."""
+    """Number of refusals that counted. The refusal of a request that was sent before the last one does not count."""
     has_given_up: bool = False
     _waits_left: tuple[float, ...] = ()
     _free: Deadline | None = None  # None while the service is available
 
     def refused(self, refusals_before: int, waits: tuple[float, ...], clock: Clock) -> float:
-        """Note a refusal; ``waits`` count if the service was available before. Returns the seconds to wait."""
+        """Record a refusal and return the seconds to wait.
+
+        ``refusals_before`` is the number of refusals when the request was sent. ``waits`` are the seconds between
+        retries; they apply only if the service was available before.
+        """
         if refusals_before == self.refusals:
             self.refusals += 1
             if self._free is None:
@@ -115,7 +120,7 @@ class SharedWait:
             self._free = None
 
     def pause(self, deadline: Deadline) -> float:
-        """Wait until a request may be sent, if that is before the deadline; the seconds that this took."""
+        """Wait until a request may be sent, unless that is after the deadline; return the seconds that this took."""
         waited = 0.0
         while self._free and 0 < (left := self._free.left()) < deadline.left():
             deadline.clock.sleep(left)

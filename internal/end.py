@@ -37,22 +37,22 @@ _CALLS_NOT_PARSED = OurWords(
 
 @dataclass(frozen=True)
 class Result:
-    """What a strategy has made of a run."""
+    """The result of a strategy."""
 
     ending: Finish
     steps: Sequence[Step]
-    """The conversation without this run's answer; it ends in the question, or in a round."""
+    """The conversation without this run's answer. It ends with the question or with a round."""
     rounds_before: int = 0
     """Number of rounds in the earlier runs of this plan."""
     plan: PlanRecord | None = None
-    """The plan, if calls wait in its subtasks."""
+    """The plan, if calls in its subtasks wait for approval."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     decisions: Mapping[str, Any] = field(default_factory=dict)
-    """What the strategy adds to ``decision_summary``."""
+    """Entries that the strategy adds to ``decision_summary``."""
 
 
 def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, None, None]:
-    """Show what the user has not seen yet, and end the run."""
+    """Show the text that the user has not seen yet, and end the run."""
     ending = result.ending
     words = run.dialogue.words
     variables = dict(result.variables)
@@ -116,7 +116,7 @@ def _pending[P: StrategyParams](run: Run[P], result: Result) -> Sequence[Waiting
 
 
 def _said_of_the_cut(answer: str, sentence: str) -> ShownBatch:
-    """The end of an answer that was cut: its open code block is closed, and a sentence says why it stops."""
+    """Return the end of a truncated answer: its open code block is closed, and a sentence says why it stops."""
     closing = ""
     if fence := open_fence(answer):
         closing = f"\n{fence}"
@@ -124,7 +124,7 @@ def _said_of_the_cut(answer: str, sentence: str) -> ShownBatch:
 
 
 def _notes_on_calls[P: StrategyParams](run: Run[P], ending: Finish) -> Iterator[LogNote]:
-    """Notes on the settings to change if the model's calls do not arrive as calls."""
+    """Yield notes on the settings to change if the model's calls do not arrive as calls."""
     if ending.reason is StopReason.EMPTY and run.toolbox.tools and not run.models.calls_in_text:
         yield LogNote(_NO_TOOLS_PASSED_ON)
     if run.models.models.writes_calls:
@@ -132,10 +132,10 @@ def _notes_on_calls[P: StrategyParams](run: Run[P], ending: Finish) -> Iterator[
 
 
 def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State:
-    """What a later run needs."""
+    """Return the state that a later run needs."""
     ending = result.ending
     kept = answer
-    if ending.tool_answers:  # the next runs read a tool's answer as they read its result; a model's is short
+    if ending.tool_answers:  # later runs read a tool's answer in the form of its result
         kept = cut_to_size(answer, run.params.tool_result_limit, note=template.CHARACTERS_NOT_KEPT.format)
     if ending.reason is StopReason.APPROVAL_REQUIRED:
         last: tuple[AnswerRecord, ...] = ()
@@ -155,14 +155,15 @@ def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State
 
 
 def _unsaid[P: StrategyParams](run: Run[P], ending: Finish, pending: Sequence[WaitingCall], question: str) -> str:
-    """What the user has not read yet: the rest of the answer, why there is none, or the question; "" if nothing.
+    """Return the text that the user has not read yet; "" if there is none.
 
-    The model's text beside waiting calls follows the question, because there it cannot hide the question.
+    It is the rest of the answer, the reason why there is no answer, or the question for approval. The model's text in a
+    turn with waiting calls follows the question, because there it cannot hide the question.
     """
     language = language_of(run.dialogue.words)
     if ending.reason is StopReason.APPROVAL_REQUIRED:
         return joined(question, how_to_answer(pending, run.dialogue.words), said_besides(ending.text))
-    if not ending.text and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
+    if not ending.text and ending.reason is not StopReason.ANSWERED:  # an image without text is an answer, too
         return user_texts.NO_ANSWER[ending.reason.value][language]
     if ending.tool_answers and not ending.text and not run.totals.files:
         names = user_texts.NAME_SEPARATOR[language].join(_tools(ending))
@@ -173,14 +174,14 @@ def _unsaid[P: StrategyParams](run: Run[P], ending: Finish, pending: Sequence[Wa
 
 
 def _tools(ending: Finish) -> list[str]:
-    """The tools whose results are the answer, each once."""
+    """Return the names of the tools whose results are the answer, without duplicates."""
     return list(dict.fromkeys(each.call.name for each in ending.tool_answers))
 
 
 def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Finish]) -> Generator[Event, None, Finish]:
-    """Do the work; once an approved call was sent to its tool, no failure of the model ends the run in an error.
+    """Do the work. After an approved call was sent to its tool, a failure of the model does not raise an error.
 
-    An error would lose the state, and with the old one the user's next "yes" would make the call again.
+    An error would lose the new state. With the old state, the user's next "yes" would run the call again.
     """
     try:
         return (yield from work)

@@ -1,4 +1,4 @@
-"""Sentences for the log, why a run stopped, and the errors that end one early: our own and Dify's five."""
+"""Sentences for the log, stop reasons, and the errors that end a run early: the agent's own and Dify's five."""
 
 import logging
 import traceback
@@ -21,21 +21,24 @@ from prompt import error_texts
 
 
 class _Sentence(str):
-    """A log without contents shows ``OurWords``, and of ``Quoting`` the size; so a plain ``str`` is a type error."""
+    """A sentence for the log. A log without contents shows ``OurWords``, but only the size of ``Quoting``.
+
+    A plain ``str`` is therefore a type error.
+    """
 
     __slots__ = ()
 
     def of(self, name: str) -> Self:
-        """The sentence about a tool or parameter of this name, of the same kind."""
+        """Return the sentence with the name of a tool or parameter before it. The type stays the same."""
         return type(self)(f"{name}: {self}")
 
 
 class OurWords(_Sentence):
-    """A sentence without quotations, which may stay in a log that keeps contents out."""
+    """A sentence without quotations. A log without contents may show it."""
 
 
 class Quoting(_Sentence):
-    """A sentence that quotes a value, a schema, or something that a user, a model, a tool or the host said."""
+    """A sentence that quotes a value, a schema, or the words of a user, a model, a tool or the host."""
 
 
 type Sentence = OurWords | Quoting
@@ -43,7 +46,7 @@ type Note = Callable[[Sentence], None]
 
 
 class StopReason(StrEnum):
-    """What ended the tool phase; the last four describe the final turn, and take precedence."""
+    """What ended the tool phase. The last four describe the final turn and take precedence."""
 
     ANSWERED = "answered"
     ITERATION_LIMIT = "iteration_limit"
@@ -51,13 +54,13 @@ class StopReason(StrEnum):
     TOKEN_LIMIT = "token_limit"  # noqa: S105 - a word
     CALL_LIMIT = "call_limit"
     SIZE_LIMIT = "size_limit"
-    """The run has taken in as much as it may keep, or one turn of the model was as long as a turn may be."""
+    """The run has reached its memory limit, or one turn of the model has reached its maximum length."""
     REPEATED_CALLS = "repeated_calls"
     UNPARSED_CALL = "unparsed_call"
     """The model wrote a call as text, was told that it did not run, and wrote one again."""
     APPROVAL_REQUIRED = "approval_required"
     MODEL_FAILED = "model_failed"
-    """The model failed after a call that the user had approved: an error would lose what it did."""
+    """The model failed after a call that the user had approved. An error would lose the state with its result."""
     LENGTH = "length"
     CONTENT_FILTER = "content_filter"
     EMPTY = "empty"
@@ -66,13 +69,13 @@ class StopReason(StrEnum):
 
 _LOGGER = logging.getLogger(__name__)
 _MAX_ERROR_LENGTH = 4_000
-"""Characters of an error that the node shows."""
+"""Maximum characters of an error that the node shows."""
 _MAX_TRACEBACK_LENGTH = 20_000
-"""Characters; the log is a line on stdout."""
+"""Maximum characters of a traceback in the log, which is a single line on stdout."""
 
 
 class AgentError(Exception):
-    """Ends the run; ``detail`` is for the log, the text for the node. Both are redacted where it is raised."""
+    """An error that ends the run. The text is for the node and ``detail`` for the log; both are already redacted."""
 
     def __init__(self, text: str, detail: str = "") -> None:
         super().__init__(text)
@@ -92,7 +95,7 @@ class ModelCallFailed(AgentError):  # noqa: N818 - as above
 
     @classmethod
     def of(cls, model: LLMModelConfig, failure: HostFailure) -> "ModelCallFailed":
-        """How a call of this model failed; what its provider said is in the sentence only where no other helps."""
+        """Describe how a call of this model failed. The provider's message is quoted only if no other advice helps."""
         named = f"model {model.model} ({model.provider.rpartition('/')[2]})"
         said = failure.said_plainly() or error_texts.SEE_THE_LOG
         sentence = error_texts.MODEL_FAILED[failure.kind].format(model=named, said=said)
@@ -102,12 +105,12 @@ class ModelCallFailed(AgentError):  # noqa: N818 - as above
         return cls(f"{sentence}.{advice}", failure.kind, f"{failure.kind}: {failure.reason}{advice}")
 
     def then(self, later: "ModelCallFailed") -> "ModelCallFailed":
-        """This failure combined with a later one of another model. The remedy is that of the later one."""
+        """Combine this failure with a later failure of another model. The advice comes from the later one."""
         return ModelCallFailed(f"{self} {later}", later.kind, f"{self.detail}; {later.detail}")
 
 
-# Dify knows the five errors by the names of their classes, subclasses not included, and shows only their message. For
-# any other class the node shows the traceback that the SDK sends with it (docs/host-facts.md, "Errors at the node").
+# Dify recognizes the five errors by the exact names of their classes, not by subclasses, and shows only their message.
+# For any other class the node shows the traceback that the SDK sends (docs/host-facts.md, "Errors at the node").
 _AT_THE_NODE: dict[FailureKind, type[InvokeError]] = {
     FailureKind.RATE_LIMITED: InvokeRateLimitError,
     FailureKind.QUOTA_SPENT: InvokeRateLimitError,
@@ -127,9 +130,9 @@ _AT_THE_NODE: dict[FailureKind, type[InvokeError]] = {
 
 
 def reported[T](messages: Iterator[T]) -> Generator[T, None, None]:
-    """Pass a run's messages on; what ends the run early is raised as exactly one of the five errors that Dify knows.
+    """Yield the messages of a run, and raise every failure as one of the five errors that Dify knows.
 
-    It is raised where no other error is being handled: the SDK sends the traceback of the whole chain along.
+    The error is raised outside of any exception handler, because the SDK would send the traceback of the whole chain.
     """
     try:
         yield from messages
@@ -144,7 +147,7 @@ def reported[T](messages: Iterator[T]) -> Generator[T, None, None]:
 
 
 def node_error(failure: AgentError) -> InvokeError:
-    """The error that Dify knows, with the failure's text on one line."""
+    """Return the error that Dify knows for a failure, with its text on one line."""
     kind = FailureKind.INVALID_REQUEST
     if isinstance(failure, ModelCallFailed):
         kind = failure.kind
@@ -152,7 +155,7 @@ def node_error(failure: AgentError) -> InvokeError:
 
 
 def log_defect(defect: BaseException) -> None:
-    """Write where a defect arose into the plugin's own log: types and places, since a message may quote a secret."""
+    """Write the types and places of a defect to the plugin's log, without messages, which may quote a secret."""
     lines = list[str]()
     seen = [defect]
     for each in seen:

@@ -1,7 +1,7 @@
-"""What happens in a run, as values: everything the agent does leaves it as one of these, for ``render`` to write out.
+"""The events of a run. Everything that the agent does becomes an event, which ``render`` turns into messages.
 
-A ``key`` names a row of the log: a row below another begins with that row's key and a dot, as in
-``subtask1.attempt1``. A key that was started is always finished.
+A ``key`` names a row of the log. The key of a nested row starts with the key of the row above it and a dot, as in
+``subtask1.attempt1``. Every row that was started is also finished.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from internal.node.virtual_tools import StructuredOutput
 from internal.sources import Source
 
 MAX_FILE_BYTES = 15 * 1024 * 1024
-"""Bytes; the daemon refuses a larger blob: docs/host-facts.md, "Size limits"."""
+"""Maximum bytes of a file. The daemon refuses a larger blob: docs/host-facts.md, "Size limits"."""
 MAX_ADDRESS_LENGTH = 2_048
 """Maximum characters of an address in Dify's table of tool files: docs/host-facts.md, "Size limits"."""
 MAX_NAME_LENGTH = 200
@@ -27,11 +27,11 @@ MAX_NAME_LENGTH = 200
 
 @dataclass(frozen=True)
 class HostedFile:
-    """A file that Dify already stores. Dify finds it by its address or its meta."""
+    """A file that Dify already stores. Dify finds it by its address or its metadata."""
 
     address: str
     meta: Mapping[str, Any]
-    """What Dify reads of the tool's meta, texts cut to MAX_NAME_LENGTH, with a filename."""
+    """The part of the tool's metadata that Dify reads, with a filename. Texts are cut to MAX_NAME_LENGTH."""
 
 
 @dataclass(frozen=True)
@@ -46,32 +46,33 @@ type UserFile = HostedFile | ExternalImage | FileBytes
 
 @dataclass(frozen=True)
 class LogNote:
-    """A note for people who read the log: something was clamped, left out, trimmed or retried."""
+    """A note for people who read the log: something was clamped, omitted, trimmed or retried."""
 
     text: Sentence
     parent: str | None = None
-    """The key of the row that it is about; None for the run, in whose last row it is then."""
+    """The key of the row to which the note belongs; None for the run. The last row of the run then shows it."""
     is_row: bool = False
-    """Whether a note for the run has its own row, because a person should act on it."""
+    """Whether a note about the run gets its own row, because a person should act on it."""
 
 
 @dataclass(frozen=True)
 class SpanStarted:
-    """A round, or another row with rows below it; ``label`` is what the reader sees."""
+    """The start of a round, or of another row with rows below it. ``label`` is the visible text."""
 
     key: str
     label: str
     about: str = ""
-    """What it works on, in the words of the user or the model: its label, where the log shows contents."""
+    """The subject in the words of the user or the model. It is the label if the log shows contents."""
     number: int = 0
-    """The number before ``about``; 0 for none."""
+    """The number before ``about``; 0 for no number."""
     is_round: bool = False
-    """A round is one turn of the model in a loop, with the tool calls that it makes; a closing answer is none."""
+    """Whether the row is a round: a turn of the model in a loop, with its tool calls. A closing answer is not a
+    round."""
 
 
 @dataclass(frozen=True)
 class SpanFinished:
-    """Whatever is still open below it is finished with it."""
+    """The end of a row. Open rows below it end, too."""
 
     key: str
     elapsed_seconds: float
@@ -84,7 +85,7 @@ class ModelStarted:
     key: str
     model: str
     request_id: str
-    """The id of the request. Each further try has the same key."""
+    """The id of the request. Retries have the same key but another id."""
 
 
 @dataclass(frozen=True)
@@ -98,32 +99,32 @@ class ModelFinished:
     finish_reason: str | None = None
     error: str | None = None
     round: int = 0
-    """The number of its round in the log, the next one of a closing answer; 0 of a plan or a judgement."""
+    """The number of the round in the log. A closing answer has the next number, a plan or a judgement 0."""
     marks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class AnswerText:
-    """Visible text, as it streams."""
+    """A piece of visible text from the stream."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class AnswerBreak:
-    """What comes next is a new turn's text, not a continuation."""
+    """Marks that the next text belongs to a new turn."""
 
 
 @dataclass(frozen=True)
 class ThoughtText:
-    """Thought that the user may see, as it streams."""
+    """A piece of a thought that the user may see, from the stream."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class AgentThought:
-    """A thought of our own, with which the next one begins: what a round did without a word, or a subtask found."""
+    """A thought of the agent itself, such as the tools of a silent round. The next thought starts with it."""
 
     text: str
 
@@ -133,7 +134,7 @@ type Shown = AnswerText | AnswerBreak | ThoughtText
 
 @dataclass(frozen=True)
 class ShownBatch:
-    """Events that are shown together. They are written as one text."""
+    """Events that are shown together, as one text."""
 
     parts: tuple[Shown, ...]
 
@@ -160,7 +161,7 @@ class CallsAnswered:
     """The round of the turn that made the calls; 0 for an earlier run."""
     calls: tuple[ToolOutcome, ...]
     subtask: str = ""
-    """The subtask that made the calls; "" outside of a plan."""
+    """The subtask that made the calls; "" if there is no plan."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class FileForwarded:
 
 @dataclass(frozen=True)
 class Thought:
-    """What the model thought in one turn; ``round`` is that of the ModelFinished."""
+    """The thoughts of the model in one turn. ``round`` is the number in its ``ModelFinished`` event."""
 
     round: int
     text: str
@@ -179,14 +180,14 @@ class Thought:
 
 @dataclass
 class RunTotals:
-    """What a run has cost and done so far, read from its events, so that an abandoned loop still counts."""
+    """The costs and results of a run so far. They are read from its events, so that an abandoned loop also counts."""
 
     keeps_thoughts: bool = False
     usage: Usage = field(default_factory=Usage.of)
     tool_rounds: list[CallsAnswered] = field(default_factory=list)
     rounds: int = 0
     files: int = 0
-    """Files that the user has got."""
+    """Number of files that the user has received."""
     thoughts: list[Thought] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict, init=False)
     """The names of subtasks, by the keys of their top-level rows."""
@@ -247,7 +248,7 @@ def in_row[T](
     clock: Clock,
     shown: Callable[[T], Mapping[str, Any]] = lambda _: {},
 ) -> Generator[Event, None, T]:
-    """Do the work as a row of the log; ``shown`` picks the data from the result. An error ends the row in error."""
+    """Do the work as a row of the log. ``shown`` selects the row's data from the result. On an error the row fails."""
     started = clock.now()
     yield row
     try:

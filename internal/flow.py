@@ -1,4 +1,4 @@
-"""Small functions over the SDK's messages of one round; none changes its input."""
+"""Small functions for the SDK's messages of one round. They do not change their input."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ def build_round_prompt_messages(
     system_message: PromptMessage | None,
     user_message: PromptMessage | None,
 ) -> list[PromptMessage]:
-    """The messages that every round's prompt starts with: system, history, user."""
+    """Return the messages at the start of every round's prompt: system, history, user."""
     messages = (system_message, *(history_prompt_messages or ()), user_message)
     return [message for message in messages if message is not None]
 
@@ -22,22 +22,22 @@ def build_round_prompt_messages(
 def should_emit_response_text(
     *, has_tool_calls: bool, iteration_step: int, max_iteration_steps: int, emit_intermediate_thoughts: bool = True
 ) -> bool:
-    """Whether the user may see the text of a turn.
+    """Return whether the user may see the text of a turn.
 
-    ``iteration_step`` counts model calls from 1; the closing call counts as one, so ``max_iteration_steps`` is
-    ``maximum_iterations`` + 1. Text with tool calls is a remark on the way: seen when thoughts are shown, and in the
-    last step, after which nothing else will come.
+    ``iteration_step`` counts model calls from 1. The closing call is included, so ``max_iteration_steps`` is
+    ``maximum_iterations`` + 1. Text with tool calls is only a remark. The user sees it if thoughts are shown, or in the
+    last step, because no other text follows.
     """
     return not has_tool_calls or emit_intermediate_thoughts or iteration_step >= max_iteration_steps
 
 
 def extract_stream_tool_calls(chunk: LLMResultChunk | None) -> list[SdkToolCall]:
-    """The tool-call entries of one chunk, whole or fragments; [] for a missing delta, message or list."""
+    """Return the tool-call entries of one chunk, complete or in fragments; [] without a delta, message or list."""
     return _tool_calls(getattr(chunk, "delta", None))
 
 
 def extract_blocking_tool_calls(result: LLMResult | None) -> list[SdkToolCall]:
-    """The tool calls of a result that came in one piece; [] for a missing message or list."""
+    """Return the tool calls of a result that was not streamed; [] without a message or list."""
     return _tool_calls(result)
 
 

@@ -1,1 +1,1 @@
-"""The tool calls of one turn: all are judged before any runs, valid calls run in parallel, and results are read."""
+"""The tool calls of one turn: all are checked before any of them runs, and valid calls run in parallel."""

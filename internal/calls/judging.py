@@ -1,4 +1,4 @@
-"""Every call of a turn is judged before any of them runs: arguments, repetitions, approvals."""
+"""Checks every call of a turn before any of them runs: arguments, repetitions, approvals."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,10 +38,10 @@ class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model re
 
 
 def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments to send, by the tool's own names, checked and converted to the right types.
+    """Return the arguments to send, by the tool's own names, validated and converted to the right types.
 
-    The model may use these names or the names that it sees. ``ArgumentsInvalid`` lists all errors under the names that
-    the model sees.
+    The model may use these names or the names that it sees. Raises ``ArgumentsInvalid``, which lists all errors under
+    the names that the model sees.
     """
     if tool.told_check is not None:
         return _validate_virtual(tool, tool.told_check, arguments)
@@ -71,7 +71,7 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
 
 
 def _own_named(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments under the tool's own names; raises ``ArgumentsInvalid`` if one is given under both of its names."""
+    """Return the arguments under the tool's own names. Raises ``ArgumentsInvalid`` if an argument has both names."""
     twice = [name for name, own in tool.own_names.items() if name in arguments and own in arguments]
     if twice:
         problem = tool_errors.ARGUMENT_IS_THERE_TWICE.format(name=twice[0])
@@ -92,7 +92,7 @@ def _validate_virtual(tool: Tool, check: Check, arguments: Mapping[str, Any]) ->
 
 
 def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]]:
-    """The value to send, and the errors in it."""
+    """Return the value to send and the errors in it."""
     if parameter.plainly_takes(given):
         return given, []
     try:
@@ -106,14 +106,14 @@ def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]
 
 
 def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) -> dict[str, Any]:
-    """The parameters to send: valid arguments with files for their names, overridden by the developer's values."""
+    """Return the parameters to send: valid arguments, with files instead of file names, and the developer's values."""
 
     def as_sent(parameter: ToolParameter, value: object) -> object:
         if parameter.takes_files and isinstance(value, list):
             return [as_sent(parameter, item) for item in value]
         if parameter.takes_files:
             return toolbox.files[str(value)].model_dump(mode="json")
-        # A number would be rounded on its way to the tool; Dify converts the text of a number parameter back.
+        # Dify would round a large number on its way to the tool. It converts a text back to a number there.
         if parameter.is_number and holds_large_integer(value):
             return str(value)
         return value
@@ -122,14 +122,14 @@ def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) 
 
 
 def rounded_arguments(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
-    """Names of the arguments in which the host rounds an integer."""
+    """Return the names of the arguments in which the host rounds an integer."""
     return [
         name for name, value in arguments.items() if not tool.parameters[name].is_number and holds_large_integer(value)
     ]
 
 
 def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:
-    """The tool that takes the answer, changed so that an answer with a known secret is refused as invalid."""
+    """Return a copy of the tool that takes the answer. The copy refuses an answer with a known secret as invalid."""
 
     def more(value: Any) -> Iterator[Problem]:  # noqa: ANN401 - JSON
         if secrets.holds(value):
@@ -146,7 +146,7 @@ _CHANCES = 2
 
 
 class RepeatGuard:
-    """Stops endless loops of identical calls. It remembers the calls of one transcript."""
+    """Stops endless loops of identical calls in one transcript."""
 
     def __init__(self) -> None:
         self._failures: Counter[Signature] = Counter()
@@ -156,10 +156,10 @@ class RepeatGuard:
         self._asked_again: set[Signature] = set()
         """Calls of this round that are answered with their last result."""
         self._told: set[Signature] = set()
-        """Calls of earlier rounds that were answered in this way."""
+        """Calls of earlier rounds that were answered with their last result."""
 
     def check(self, call: ValidCall) -> ValidCall | RejectedCall:
-        """Return the call itself if it may run, or else a rejected call with the text that the model reads."""
+        """Return the call if it may run, or else a rejected call with the text that the model reads."""
         this = call.signature
         if self._failures[this] >= _CHANCES:
             return RejectedCall(call.call, tool_errors.REPEATED_FAILURE, call.tool)
@@ -247,7 +247,7 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard, references: Ref
 def _resolved(
     tool: Tool, written: Mapping[str, Any], references: References
 ) -> tuple[dict[str, Any], dict[str, Reference]]:
-    """The valid arguments with results in place of references, even in objects or arrays given as JSON text.
+    """Return the valid arguments with results instead of references, even in objects or arrays given as JSON text.
 
     References inside results are never replaced.
     """
@@ -266,11 +266,11 @@ def _resolved(
 
 @dataclass
 class Approvals:
-    """The approvals that one run asks the user for. All its loops share this object."""
+    """The approvals that a run requests from the user. All loops of the run share this object."""
 
     secrets: KnownSecrets
     asked: int = 0
-    """Calls of the conversation that have waited so far, those of earlier runs included."""
+    """Number of calls in the conversation that have waited so far, including those of earlier runs."""
     pending: list[WaitingCall] = field(default_factory=list)
     has_acted: bool = False
     """Whether a call that the user approved was sent to its tool in this run."""
@@ -299,7 +299,7 @@ class Approvals:
         return asked
 
     def note_approved(self, judged: Iterable[JudgedCall]) -> None:
-        """Remember that the user's approval lets calls run now."""
+        """Remember whether the user's approval lets a call run now."""
         self.has_acted = self.has_acted or any(isinstance(call, ValidCall) for call in judged)
 
     def _waiting(

@@ -1,4 +1,4 @@
-"""Turns the messages of a tool into text for the model, files for the user, and sources, or into an error."""
+"""Converts the messages of a tool to text for the model, files for the user and sources, or to an error."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ from internal.text.texts import MAX_KEPT_LENGTH, KeptText, cut_to_size, joined, 
 from prompt import template, tool_errors
 
 MAX_REASON_LENGTH = 500
-"""Maximum characters of the reason of a failure (docs/tools.md)."""
+"""Maximum characters of the reason for a failure (docs/tools.md)."""
 _WORDS = {
     FailureKind.INVALID_REQUEST: tool_errors.INVALID_INPUT,
     FailureKind.TOO_LARGE: tool_errors.RESULT_TOO_LARGE,
@@ -40,7 +40,7 @@ _WORDS = {
 
 
 def plain_reason(message: str, redactor: Redactor) -> str:
-    """The first lines of a message, without secrets, tracebacks and directories."""
+    """Return the first lines of a message, without secrets, tracebacks and directories."""
     known = redactor.text(message)  # this comes first, because a secret may have several lines
     reason = without_directories(redactor.error(without_tracebacks(known))).strip()
     if len(reason) <= MAX_REASON_LENGTH:
@@ -48,11 +48,11 @@ def plain_reason(message: str, redactor: Redactor) -> str:
     return f"{reason[: MAX_REASON_LENGTH - 1]}…"
 
 
-# Files. The model reads only names that the user sees: Dify gives a random name to a file without one.
+# Files. The model reads only names that the user sees, because Dify gives a random name to a file without a name.
 
 _IMAGE_TYPES = ("image", "image_link")
 _HOSTED_META = ("tool_file_id", "mime_type", "filename", "extension", "size", "type", "width", "height")
-"""The keys of a tool file's meta that Dify and its web page read. A tool could add anything else of any size."""
+"""The keys in the metadata of a tool file that Dify and its web page read. A tool could add other data of any size."""
 _TOOL_FILE = re.compile(r"/files/tools/[\w-]+(\.\w+)?(\?[^\s]*)?")
 _WEB = ("http://", "https://")
 
@@ -61,7 +61,7 @@ type FileLine = tuple[str, UserFile | None]
 
 
 def _told(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> FileLine | None:
-    """The content of a message about a file or a link; None for any other message."""
+    """Return the line and the file for a message about a file or a link; None for any other message."""
     address = str(message.get("text") or "")
     if kind in (*_IMAGE_TYPES, "binary_link") or (kind == "link" and _is_hosted(address, meta)):
         return _linked(kind, address, meta)
@@ -75,13 +75,13 @@ def _told(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> Fil
 
 
 def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> FileLine:
-    """A file given by its address: one of Dify's files, a local path, or a web address."""
+    """Read a file given by its address: one of Dify's files, a local path, or a web address."""
     name = _given(meta, "filename", "name")
     mime_type = _given(meta, "mime_type")
     if len(address) > MAX_ADDRESS_LENGTH:
         return tool_errors.ADDRESS_TOO_LONG, None
     if _is_hosted(address, meta):
-        if name and "." not in name:  # Dify appends the suffix of the type, which the address also has
+        if name and "." not in name:  # Dify appends the type's suffix to such a name; the address has the same suffix
             name += splitext(address.partition("?")[0])[1]
         kept = {key: meta[key] for key in _HOSTED_META if isinstance(meta.get(key), str | int | float)}
         short = {key: _short_name(value) if isinstance(value, str) else value for key, value in kept.items()}
@@ -98,7 +98,7 @@ def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> FileLine:
 
 
 def _blob(blob: object, meta: Mapping[str, Any]) -> FileLine:
-    """A file given by its bytes, in base64."""
+    """Read a file given by its bytes in base64."""
     try:
         data = decoded(str(blob or ""))
     except ValueError:
@@ -110,7 +110,7 @@ def _blob(blob: object, meta: Mapping[str, Any]) -> FileLine:
 
 
 def _described(meta: Mapping[str, Any]) -> FileLine:
-    """A file given by a description: an upload, or a file on the web with its address in the description."""
+    """Read a file given by a description: an upload, or a file on the web with its address in the description."""
     described = meta.get("file")
     file = meta
     if isinstance(described, Mapping):
@@ -142,14 +142,14 @@ def _external_image(name: str, address: str) -> FileLine:
 
 
 def _is_hosted(address: str, meta: Mapping[str, Any]) -> bool:
-    """Whether Dify stores the file, judged by its address, or by its id if the address is not a local path."""
+    """Return whether Dify stores the file, as its address shows, or its id if the address is not a local path."""
     under_tools = address.startswith("/files/tools/") and ".." not in address and "\0" not in address
     is_by_id = meta.get("tool_file_id") and (not address or under_tools or not is_local_path(address))
     return len(address) <= MAX_ADDRESS_LENGTH and bool(is_by_id or _TOOL_FILE.fullmatch(address))
 
 
 def _short_name(name: str) -> str:
-    """A file's name or type; one that is too long keeps the suffix that says what the file is."""
+    """Shorten a file's name or type if it is too long. Its suffix, which says what the file is, is kept."""
     if len(name) <= MAX_NAME_LENGTH:
         return name
     suffix = splitext(name)[1][:MAX_NAME_LENGTH]
@@ -157,7 +157,7 @@ def _short_name(name: str) -> str:
 
 
 def _given(meta: Mapping[str, Any], *names: str) -> str:
-    """The first value under one of these names in a file's meta, or in the description of the file in it."""
+    """Return the first value under one of these names in a file's metadata or in the file description in it."""
     described = meta.get("file")
     for part in (meta, described if isinstance(described, Mapping) else {}):
         for name in names:
@@ -167,7 +167,7 @@ def _given(meta: Mapping[str, Any], *names: str) -> str:
 
 
 def picture_in(file: UserFile, redact: Callable[[str], str]) -> Picture | None:
-    """The picture in a file that goes to the user; None for any other file.
+    """Return the picture in a file that goes to the user; None for any other file.
 
     The model sees only pictures whose bytes the plugin has. Other pictures are only named.
     """
@@ -184,7 +184,7 @@ def picture_in(file: UserFile, redact: Callable[[str], str]) -> Picture | None:
 
 
 def _picture_of(data: bytes, mime_type: str, name: str) -> Picture | None:
-    """A picture made of these bytes. They decide its type, not what the tool says."""
+    """Return a picture with these bytes. Its type is detected from the bytes, whatever the tool claims."""
     seen = sniff_mime_type(data)
     if seen in VISIBLE_TYPES and len(data) <= MAX_IMAGE_BYTES:
         return Picture(name, content_of("image", data, seen, name))
@@ -202,9 +202,9 @@ def _picture_of(data: bytes, mime_type: str, name: str) -> Picture | None:
 
 
 _PICTURE_IN_TEXT = re.compile(r"data:(image/[\w.+-]{1,50});base64,([A-Za-z0-9+/]{64,}={0,2})")
-"""A ``data:`` address that is long enough to be a real picture and not an example in a text."""
+"""A ``data:`` address that is long enough to be a real picture instead of an example in a text."""
 MAX_SOURCE_LENGTH = 40_000
-"""Maximum characters that are kept of a source. The user receives fewer."""
+"""Maximum characters of a source that are kept. The user receives fewer."""
 _OVERHEAD = 400
 """Characters that a source or a variable counts in addition to its texts. Names of variables are cut."""
 
@@ -226,7 +226,7 @@ class ToolOutput:
         """The variables, which are the result if the tool sends neither text nor JSON. A streamed text is a
         ``StringIO``."""
         self._text_before = ""
-        """The previous message if it was text: a workflow tool first sends its JSON as text."""
+        """The previous message if it was text. A workflow tool first sends its JSON as text."""
         self._keeps_pictures = keeps_pictures
         self._lengths: Counter[str] = Counter()
         self._left_out: set[str] = set()
@@ -239,12 +239,12 @@ class ToolOutput:
         self.notes: list[Sentence] = []
         self._status = CallStatus.OK
         self._told = ""
-        """The text about a failure that the model reads before the tool's own text."""
+        """The text about a failure. The model reads it before the tool's own text."""
         self._error: str | None = None
         self._is_transient = False
 
     def refuse(self, told: str, error: str) -> None:
-        """Record that the call was not sent: ``told`` is for the model, ``error`` for the log."""
+        """Record that the call was not sent. ``told`` is for the model and ``error`` for the log."""
         self._status = CallStatus.REFUSED
         self._told = told
         self._error = error
@@ -264,7 +264,7 @@ class ToolOutput:
         self._is_transient = True
 
     def give_up(self, error: str) -> None:
-        """Record that the tool's output cannot be read; ``error`` is for the log."""
+        """Record that the tool's output cannot be read. ``error`` is for the log."""
         self._fail(tool_errors.TOOL_FAILED, error)
 
     def _fail(self, told: str, error: str) -> None:
@@ -284,7 +284,7 @@ class ToolOutput:
             self.fail(failure)
 
     def outcome(self, call: ValidCall, limit: int, elapsed_seconds: float) -> ToolOutcome:
-        """The outcome of the call: the failure, if any, then the tool's output, in at most ``limit`` characters."""
+        """Return the outcome. Its text, of at most ``limit`` characters, has any failure and then the output."""
         whole = joined(self._told, self.rendered()) or template.NO_OUTPUT
         outcome = ToolOutcome(
             judged=call,
@@ -356,7 +356,7 @@ class ToolOutput:
             self.pictures.append(picture)
 
     def _without_pictures(self, text: str) -> str:
-        """The text with a name in place of each ``data:`` address of a picture."""
+        """Return the text with a name instead of each ``data:`` address of a picture."""
         if not self._keeps_pictures or "data:image/" not in text:
             return text
 
@@ -417,7 +417,7 @@ class ToolOutput:
             self.sources.append(short)
 
     def _fits(self, part: str, length: int, most: int = MAX_KEPT_LENGTH) -> bool:
-        """Whether ``length`` more characters of a part still fit. If not, the log notes that something is missing."""
+        """Return whether ``length`` more characters of a part still fit. If not, the log says that data is missing."""
         if self._lengths[part] + length > most:
             self._left_out.add(part)
             return False
@@ -425,7 +425,7 @@ class ToolOutput:
         return True
 
     def rendered(self) -> str:
-        """The redacted text for the model, before it is cut to size; "" if the tool sent nothing."""
+        """Return the redacted text for the model, before it is cut to size; "" if the tool sent nothing."""
         self._add_notes()
         has_said = self._texts.says_something or self._json.length or self._lines.length
         last = self._contents
@@ -434,13 +434,13 @@ class ToolOutput:
         return joined(*self._texts_and_data(), last.excerpt(self._redactor.text))
 
     def user_text(self) -> str:
-        """The redacted text for the user: the tool's text, or else its other output, and the links."""
+        """Return the redacted text for the user: the tool's text, or else its other output, and the links."""
         redact = self._redactor.text
         said = next((part for part in self._texts_and_data() if part.strip()), self._contents.excerpt(redact))
         return joined(said, self._links.excerpt(redact))
 
     def _texts_and_data(self) -> tuple[str, str]:
-        """The texts, and the JSON; without either, the variables."""
+        """Return the texts and the JSON, or the variables if the tool sent neither."""
         redact = self._redactor.text
         texts = self._texts.excerpt(partial(self._redactor.texts, between=self._between_texts))
         if self._texts.says_something or self._json.length or not self._variables:
@@ -462,7 +462,7 @@ class ToolOutput:
 
 
 def _says(text: str, value: object) -> bool:
-    """Whether a text is the JSON of this value, in any order of keys; 1 and 1.0 are equal."""
+    """Return whether a text is the JSON of this value, in any order of keys. 1 and 1.0 are equal."""
     if text.lstrip()[:1] not in {"{", "["}:
         return False
     with contextlib.suppress(ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Answers the calls of a turn: they run in parallel, and each has one result, which the model reads in later rounds.
+"""Answers the calls of a turn. They run in parallel, and each has one result, which the model reads in later rounds.
 
-A call that is still running at the deadline is abandoned and counts as timed out. A call is never retried, whatever its
-error says: the error comes from the tool, which may have acted before it failed.
+A call that is still running at the deadline is abandoned and counts as timed out. A failed call is never retried,
+whatever the error says, because the tool may have acted before it failed.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -45,7 +45,8 @@ from internal.transcript.transcript import Transcript
 from prompt import template, tool_errors
 
 MAX_UNNAMED_LENGTH = 500
-"""Maximum characters of a result without an id: a model copies it instead of referring to it (docs/long-results.md)."""
+"""Maximum characters of a result without an id. A model copies such a short result instead of referring to it
+(docs/long-results.md)."""
 GRACE_SECONDS = 1.0
 """Seconds after the deadline in which a job may still return its partial result."""
 _KILL_SECONDS = 2
@@ -56,10 +57,11 @@ type TakesIn = Callable[[ToolOutcome], ToolOutcome]
 
 
 def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator[Event, None, dict[int, T]]:
-    """Run the jobs, and return their results by position. A job must not raise: its exception would be lost.
+    """Run the jobs in parallel and return their results by position. A job must not raise, or its exception is lost.
 
-    Each has a greenlet, the queue is unbounded, and jobs that are left at the end are killed: with the SDK, shutting
-    down a pool waits for a silent tool, and a bounded queue hangs (docs/host-facts.md, "Many runs in one process").
+    Each job has its own greenlet, the queue is unbounded, and unfinished jobs are killed at the end. With the SDK, the
+    shutdown of a pool would wait for a silent tool, and a bounded queue would hang (docs/host-facts.md, "Many runs in
+    one process").
     """
     inbox: Queue[Event | tuple[int, T]] = Queue()
     results: dict[int, T] = {}
@@ -89,7 +91,7 @@ def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator
 
 
 def drain[T](events: Generator[Event, None, T], post: Post) -> T:
-    """Post a generator's events, and return its result."""
+    """Post the events of a generator and return its result."""
     while True:
         try:
             event = next(events)
@@ -124,14 +126,14 @@ class ToolRunner:
     result_limit: int
     """Maximum characters of one result that the model, the log and the variables show."""
     keeps_pictures: bool = False
-    """Whether the model can see them."""
+    """Whether pictures are kept, because the model can see them."""
     calls_in_text: bool = False
-    """Whether the model writes its calls as text. It then reads about new tools after the results."""
+    """Whether the model writes its calls as text. Then new tools are announced to it after the results."""
 
     def run(
         self, calls: Mapping[str, ValidCall], deadline: Deadline, taken_in: TakesIn
     ) -> Generator[Event, None, dict[str, ToolOutcome]]:
-        """Run calls, each under its key in the log. A call that has not ended at the deadline counts as timed out.
+        """Run the calls by their keys in the log. A call that has not ended at the deadline counts as timed out.
 
         ``taken_in`` cuts an outcome to the memory that is left.
         """
@@ -150,7 +152,7 @@ class ToolRunner:
         return outcomes
 
     def _work(self, key: str, call: ValidCall, shared: _Shared, post: Post) -> ToolOutcome:
-        """Run one call from its start in the log to its end; it never raises. A call that is too late is not logged."""
+        """Run one call and log its start and end. This never raises. A call after the deadline is not logged."""
         asked = self.clock.now()
         started = shared.started
         deadline = shared.deadline
@@ -205,7 +207,7 @@ class ToolRunner:
         return output.outcome(call, self.result_limit, self.clock.now() - started)
 
     def _may_send(self, parameters: Mapping[str, Any], output: ToolOutput) -> bool:
-        """Whether a call may be sent; it then counts in the budget. Otherwise ``output`` gets the reason."""
+        """Return whether a call may be sent, and count it in the budget. Otherwise record the reason in ``output``."""
         if (size := len(to_json(parameters))) > MAX_REQUEST_BYTES:
             error = f"not run: the parameters have {size:,} bytes; at most {MAX_REQUEST_BYTES:,} reach the host"
             told = f"{tool_errors.TOOL_FAILED}: {tool_errors.PARAMETERS_TOO_LARGE}"
@@ -244,7 +246,7 @@ class ToolRounds:
         return self.transcript.rounds - self._before
 
     def equipped(self, toolbox: Toolbox) -> Toolbox:
-        """These tools, plus the tool that searches for tools and the tool that reads skills, if they are needed."""
+        """Return these tools, plus the tools that search for tools and read skills, if they are needed."""
         skills = self.tools.skills
         if toolbox.held_back:
             find = partial(self.tools.search.look_up, self.transcript.offered)
@@ -258,8 +260,8 @@ class ToolRounds:
     ) -> Generator[Event, None, list[ToolOutcome]]:
         """Answer the calls and append the round. Returns the outcomes of the node's answer tools.
 
-        Sources are numbered in the model's order, not as calls end. A turn that only looks things up in the agent's
-        data is not a tool round. The number of such turns is limited, so that the run ends.
+        Sources are numbered in the order of the calls, not in the order in which the calls end. A turn that only reads
+        the agent's own data is not a tool round. The number of such turns is limited, so that the run ends.
         """
         offered_before = tuple(self.transcript.offered)
         only_looks_up = self._may_look_up and all(call.call.is_lookup for call in judged)
@@ -283,7 +285,7 @@ class ToolRounds:
     def resume(
         self, waiting: RoundRecord, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
     ) -> Generator[Event, None, list[ToolOutcome]]:
-        """Close the round that an earlier run left open; ``judged`` are its waiting calls, in their order."""
+        """Close the round that an earlier run left open. ``judged`` are its waiting calls, in their order."""
         offered_before = tuple(self.transcript.offered)
         outcomes = yield from self._answer_all(judged, parent, deadline)
         kept = tuple(outcome.condensed for outcome in outcomes)
@@ -295,13 +297,13 @@ class ToolRounds:
         return [outcome for outcome in outcomes if outcome.brings_answer]
 
     def refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
-        """Log the calls of a cut or closing turn. They do not run, and the model does not read an answer."""
+        """Log the calls of a truncated or closing turn. They do not run, and the model does not read a result."""
         refused = (RejectedCall(call, tool_errors.REFUSED_AT_THE_END) for call in turn.calls)
         outcomes = yield from self._answer_at_once(_by_key(refused, span.round_key))
         yield from self._record(outcomes.values(), span.round)
 
     def judge_turn(self, turn: ModelTurn, toolbox: Toolbox, deadline: Deadline) -> list[JudgedCall]:
-        """Judge the calls of a turn, with results in place of the references in their arguments."""
+        """Check the calls of a turn, with results instead of the references in their arguments."""
         references = References(self.transcript.kept_results, self.transcript.result_ids, deadline)
         return judge_calls(turn.calls, toolbox, self.guard, references)
 
@@ -329,13 +331,13 @@ class ToolRounds:
             self.transcript.append(AgentNote(text_tools(template.NEW_TEXT_TOOLS, new)))
 
     def _show_pictures(self, outcomes: Iterable[ToolOutcome], parent: str) -> Generator[Event, None, None]:
-        """Append the pictures of a round that the model sees."""
+        """Append the pictures of a round that the model can see."""
         if pictures := RoundPictures.of(outcomes):
             self.transcript.append(pictures)
             yield LogNote(Quoting(pictures.words), parent)
 
     def _record(self, outcomes: Iterable[ToolOutcome], number: int) -> Generator[Event, None, None]:
-        """Report a round's calls to the variables and the guard; ``number`` is 0 for a round of an earlier run."""
+        """Report the calls of a round to the variables and the guard. ``number`` is 0 for a round of an earlier run."""
         # Repeating a lookup does no harm: lookups have their own limit, and the window may have dropped the first
         # result.
         answered = [outcome for outcome in outcomes if not outcome.call.is_lookup]
@@ -377,7 +379,7 @@ class ToolRounds:
         return ToolOutcome(call, status, text, error, self.tools.clock.now() - started)
 
     def _with_texts(self, outcome: ToolOutcome) -> ToolOutcome:
-        """The outcome with the texts that prompts and records show, including the numbers of its sources.
+        """Return the outcome with the texts that prompts and records show, including the numbers of its sources.
 
         A result that does not fit, or that a later call may refer to, is kept in memory. The prompt shows its id.
         """
