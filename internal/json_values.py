@@ -1,7 +1,7 @@
-"""JSON as Python values: how to visit all of them, how to point into them, and which numbers the host keeps.
+"""JSON as Python values: visits all values in a value, resolves pointers, and finds numbers that the host would round.
 
-The functions take dicts, lists and tuples, as parsed JSON and dumped records have them, and give a long one's visitor
-turns with the other sessions. They recurse, so the code that reads a value from outside limits its depth.
+The functions accept dicts, lists and tuples, as in parsed JSON and dumped records. In a long value they let other
+sessions run. They recurse, so the code that parses an outside value limits its depth.
 """
 
 import json
@@ -14,16 +14,17 @@ from pydantic_core import to_json
 from internal.clock import in_turns
 
 MAX_EXACT_INTEGER = 2**53
-"""The host's daemon reads numbers as floats and rounds larger integers (docs/host-facts.md, "Numbers and keys")."""
+"""The largest exact integer. The host's daemon reads numbers as floats and rounds larger ones (docs/host-facts.md,
+"Numbers and keys")."""
 _LONG_NUMBER = re.compile(r"\d{16}")
 _LONGEST = 18
-"""Digits that ``int`` reads in no time; a longer number is too large in any case."""
+"""Number of digits that ``int`` parses quickly. A longer number is too large in any case."""
 _MANY = 1_000
-"""Parts of a value that take their time."""
+"""Number of parts from which on visiting a value takes noticeable time."""
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
-# Every value in a value.
+# Visiting all values in a value.
 
 
 class _Parts[T](Sized, Iterable[T], Protocol): ...
@@ -36,7 +37,7 @@ def _in_turns_if_many[T](parts: _Parts[T]) -> Iterable[T]:
 
 
 def scalars(value: object) -> Iterator[object]:
-    """Every text, number, boolean and null in a value, in its order."""
+    """Yield every text, number, boolean and null in a value, in order."""
     if isinstance(value, dict):
         for item in _in_turns_if_many(value.values()):
             yield from scalars(item)
@@ -48,7 +49,7 @@ def scalars(value: object) -> Iterator[object]:
 
 
 def members(value: object) -> Iterator[tuple[str, object]]:
-    """The name and the value of every member of every object in a value, the outer ones first."""
+    """Yield the name and the value of every member of every object in a value, the outer ones first."""
     if isinstance(value, dict):
         for name, item in _in_turns_if_many(value.items()):
             yield name, item
@@ -59,14 +60,14 @@ def members(value: object) -> Iterator[tuple[str, object]]:
 
 
 type Change = Callable[[Any, str], Any]
-"""A new value in place of this one, or the same object to go on with its parts.
+"""A function that returns a replacement for a value, or the same object to continue with its parts.
 
-The text is the name under which the value, or an array around it, stands in an object; "" outside of any.
+The text argument is the name of the object member that has the value, or an array around it; "" if there is none.
 """
 
 
 def rebuilt(value: Any, change: Change, name: str = "") -> Any:  # noqa: ANN401 - JSON
-    """A copy of a value in which each value is changed, the outer ones first. Tuples stay tuples."""
+    """Return a copy of a value with each value in it changed, the outer ones first. Tuples stay tuples."""
     changed = change(value, name)
     if changed is not value:
         return changed
@@ -81,12 +82,12 @@ def rebuilt(value: Any, change: Change, name: str = "") -> Any:  # noqa: ANN401 
 
 
 def unescaped(token: str) -> str:
-    """One token of a JSON Pointer, without the escapes for ``/`` and ``~``."""
+    """Return a token of a JSON Pointer without the escapes for ``/`` and ``~``."""
     return token.replace("~1", "/").replace("~0", "~")
 
 
 def part_of(value: object, token: str) -> Any:  # noqa: ANN401 - JSON
-    """The member of an object, or the item of an array, that a token of a pointer names.
+    """Return the member of an object, or the item of an array, that a token of a pointer names.
 
     Raises:
         LookupError: there is no such part.
@@ -106,12 +107,12 @@ def is_large_integer(value: object) -> TypeGuard[int]:
 
 
 def holds_large_integer(value: object) -> bool:
-    """Whether the host would round an integer in a JSON value."""
+    """Return whether a JSON value has an integer that the host would round."""
     return _LONG_NUMBER.search(to_json(value).decode()) is not None and any(map(is_large_integer, scalars(value)))
 
 
 def read_exactly(text: str) -> Any:  # noqa: ANN401 - JSON
-    """The value of a JSON text, in which the integers that the host would round are texts."""
+    """Parse a JSON text, with texts instead of integers that the host would round."""
 
     def integer(digits: str) -> int | str:
         if len(digits) < _LONGEST and not is_large_integer(int(digits)):

@@ -1,4 +1,4 @@
-"""The agent's loop: ask, read, answer every call, append, decide; and what counts as its answer."""
+"""The agent's loop: ask, read, answer every call, append, decide. It also defines what counts as an answer."""
 
 import json
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -23,23 +23,24 @@ from internal.transcript.steps import AgentNote, AssistantText
 from prompt import template, user_texts
 
 _MAX_NAMES = 3
-"""Maximum number of tools in the line that says which were used."""
+"""Maximum number of tools in the line that lists the used tools."""
 
 
 @dataclass(frozen=True)
 class LoopPart:
-    """The part of a run that a loop gets: its time, its log and its screen."""
+    """The part of a run that a loop may use: its share of the time, its place in the log and on the screen."""
 
     tool_share: float = TOOL_PHASE_SHARE
     """Share of the run's time after which the tool phase ends."""
     end_share: float = 1
     """Share of the run's time after which the closing answer ends."""
     maximum_iterations: int | None = None
-    """Rounds in which tools may run, 0 for a closing answer alone; None for as many as the node allows."""
+    """Maximum number of rounds in which tools may run. 0 allows only a closing answer, and None means the node's
+    limit."""
     is_seen: bool = True
-    """Whether the user sees what the model says; files are forwarded in any case."""
+    """Whether the user sees the model's text. Files are forwarded in any case."""
     subtask: str | None = None
-    """The subtask of a plan that it works on: when the run's budget is reached, it has no closing answer."""
+    """The subtask of a plan, if the loop works on one. It then has no closing answer when the budget is reached."""
     parent: str | None = None
     """The key of the log row above its rounds."""
     asked: int = 0
@@ -56,14 +57,14 @@ class AnotherRound:
 
 @dataclass(frozen=True)
 class ClosingAnswer:
-    """The tool phase is over without an answer: ask for it."""
+    """The tool phase has ended without an answer, so the model is asked for it."""
 
     reason: StopReason
 
 
 @dataclass(frozen=True)
 class Finish:
-    """The loop is over; this is its result."""
+    """The loop has ended with this result."""
 
     reason: StopReason
     text: str = ""
@@ -71,7 +72,7 @@ class Finish:
     submitted: Mapping[str, Any] | None = None
     """The answer in the requested schema."""
     cut: StopReason | None = None
-    """Why the text ends too early: length, content_filter or time_limit."""
+    """The reason why the text ends too early: length, content_filter or time_limit."""
     tool_answers: Sequence[ToolOutcome] = ()
     """The outcomes of answer tools, if they are the answer."""
 
@@ -79,26 +80,26 @@ class Finish:
 type NextStep = AnotherRound | ClosingAnswer | Finish
 
 MAX_CORRECTIONS = 2
-"""How often errors in an answer that has to be a call go back to the model (docs/answer-schema.md)."""
+"""Maximum number of times that the model may correct an answer that must be a call (docs/answer-schema.md)."""
 MIN_CLOSING_SECONDS = 5
-"""The closing answer and its corrections get at least as much time together, even when the rounds took too long."""
+"""Minimum seconds for the closing answer with its corrections, even if the rounds took too long."""
 
 
 @dataclass
 class Answer:
-    """What counts as the answer: the text of the first turn without calls, or a valid call of ``submit_answer``.
+    """Decides what counts as the answer: the text of the first turn without calls, or a valid ``submit_answer`` call.
 
-    Errors in such a call go back to the model, and text is answered with one reminder. In both cases, the results of
-    the node's answer tools are an answer too.
+    Errors in such a call are reported to the model, and a text instead of a call is answered with one reminder. In both
+    cases, the results of the node's answer tools also count as the answer.
     """
 
     submit: Tool | None
     """The tool that takes the answer; None if the answer is text."""
     is_of_subtask: bool = False
     has_been_told: bool = False
-    """Whether the model was told that calls written as text do not run; then another one ends the loop."""
+    """Whether the model was told that calls written as text do not run. Another such call then ends the loop."""
     submissions: int = field(default=0, init=False)
-    """Number of rounds in which an answer was submitted, validly or not. They are not tool rounds."""
+    """Number of rounds with a submitted answer, valid or invalid. They are not tool rounds."""
     _has_been_reminded: bool = field(default=False, init=False)
 
     @property
@@ -106,10 +107,10 @@ class Answer:
         return self.submit is None
 
     def after_text(self, turn: ModelTurn, closing: StopReason | None) -> Finish | str:
-        """What follows a turn whose calls, if it has any, do not run; a text is what the model reads next.
+        """Return the result after a turn without calls that run, or else a text that the model reads next.
 
-        ``closing`` is what ended the tool phase, None while it lasts. What was wrong with the turn itself wins over it,
-        unless a closing answer ran out of time; empty is never a success.
+        ``closing`` is the reason that ended the tool phase; None while it lasts. A fault of the turn itself takes
+        precedence over it, unless a closing answer ran out of time. An empty turn is never a success.
         """
         if turn.has_unparsed and not (turn.cut or (closing and self.is_text)):
             if self.has_been_told:
@@ -130,7 +131,7 @@ class Answer:
         return Finish(reason, turn.text, cut=turn.cut)
 
     def after_calls(self, turn: ModelTurn, judged: Sequence[JudgedCall], closing: StopReason | None) -> Finish | None:
-        """The end, if the calls of a turn contain the answer."""
+        """Return the result if the calls of a turn contain the answer, or if no correction is left; otherwise None."""
         submitted = [call for call in judged if hands_over(call)]
         self.submissions += bool(submitted)
         for call in submitted:
@@ -138,7 +139,7 @@ class Answer:
                 written = json.dumps(call.arguments, ensure_ascii=False, indent=2)
                 return Finish(closing or StopReason.ANSWERED, written, call.arguments)
         is_over = bool(submitted) and self.submissions > MAX_CORRECTIONS
-        if closing and not submitted:  # the other calls are refused, which is the reminder
+        if closing and not submitted:  # the refusals of the other calls serve as the reminder
             is_over = self._has_been_reminded
             self._has_been_reminded = True
         if is_over:
@@ -146,7 +147,10 @@ class Answer:
         return None
 
     def after_tools(self, outcomes: Sequence[ToolOutcome]) -> Finish | str:
-        """The end by the outcomes of answer tools, at least one; else the reason for the model why they do not fit."""
+        """Return the result with the outcomes of answer tools, or a text for the model that says why they do not fit.
+
+        There must be at least one outcome.
+        """
         texts = (each.record_text if self.is_of_subtask else each.user_text for each in outcomes)
         text = "\n\n".join(filter(None, texts))
         finish = Finish(StopReason.ANSWERED, text, tool_answers=outcomes)
@@ -165,7 +169,7 @@ class Answer:
 
 
 def _one_object(values: Sequence[Any]) -> Mapping[str, Any] | None:
-    """The only value, if it is an object that can be put out."""
+    """Return the only value if it is an object that can be output; otherwise None."""
     with suppress(UnwritableError):
         if len(values) == 1 and isinstance(values[0], dict):
             refuse_unwritable(values[0])
@@ -174,13 +178,13 @@ def _one_object(values: Sequence[Any]) -> Mapping[str, Any] | None:
 
 
 def should_continue(*, iteration: int, maximum_iterations: int, has_tool_call: bool) -> bool:
-    """Whether another tool round may follow; ``iteration`` counts the tool rounds done."""
+    """Return whether another tool round may follow. ``iteration`` is the number of completed tool rounds."""
     return has_tool_call and iteration < maximum_iterations
 
 
 @dataclass
 class AgentLoop:
-    """Drives one transcript to an answer. Several loops may run in one run."""
+    """Works on one transcript until there is an answer. A run may have several loops."""
 
     models: ModelCaller
     rounds: ToolRounds
@@ -190,21 +194,21 @@ class AgentLoop:
     end: Deadline
     show_thoughts: bool
     words: str
-    """What the user wrote: it suggests the language in which silent rounds are announced."""
+    """The user's text. It determines the language in which silent rounds are announced."""
     before: Generator[Event, None, Sequence[ToolOutcome]] | None = None
-    """Answers the calls that an earlier run left waiting in this transcript."""
+    """Generator that answers the calls which an earlier run left waiting in this transcript."""
     asked: int = field(init=False)
-    """Rounds begun, those of earlier loops that the part counts included."""
+    """Number of started rounds, including those of earlier loops that the part counts."""
     answer: Answer = field(init=False)
     _is_draft: bool = field(default=False, init=False)
     _closings: int = field(default=0, init=False)
     _closing_end: Deadline | None = field(default=None, init=False)
     """The deadline of the closing answer with all its corrections; None before it."""
     _first_words: str = field(default="", init=False)
-    """The beginning of an answer that broke off; the user has not seen it."""
+    """The beginning of an interrupted answer, which the user has not seen."""
 
     def __post_init__(self) -> None:
-        """The answer is a call where the tool that takes it is among the tools."""
+        """Set up the answer. It must be a call if the toolbox has the tool that takes the answer."""
         self.asked = self.part.asked
         self.answer = self._new_answer()
 
@@ -213,7 +217,7 @@ class AgentLoop:
         return Answer(submit, self.part.subtask is not None, self.models.models.writes_calls)
 
     def run(self, *, is_draft: bool = False) -> Generator[Event, None, Finish]:
-        """Ask until there is an answer; the text of a draft is not shown, but that of a closing answer is."""
+        """Ask until there is an answer. The text of a draft is not shown, except in a closing answer."""
         self._is_draft = is_draft
         before = self.before
         self.before = None
@@ -230,12 +234,12 @@ class AgentLoop:
         return step
 
     def revise(self, note: str, *, is_draft: bool) -> Generator[Event, None, Finish]:
-        """Have the answer written again within what is left of the limits; the note tells the model why.
+        """Have the model rewrite the answer within the remaining limits. The note tells the model the reason.
 
-        Earlier calls that submitted the answer were not tool calls, so they do not count as rounds.
+        Earlier calls that submitted an answer were not tool calls, so they do not count as rounds.
         """
         self.maximum_iterations += self.answer.submissions
-        self.answer = replace(self.answer)  # its counts begin again; what the model was told stays
+        self.answer = replace(self.answer)  # restarts its counts, but keeps what the model was told
         self.rounds.transcript.append(AgentNote(note))
         return (yield from self.run(is_draft=is_draft))
 
@@ -244,9 +248,9 @@ class AgentLoop:
         return any(tool.runs for tool in self.models.toolbox.tools.values())
 
     def _take_turn(self, closing: StopReason | None) -> Generator[Event, None, NextStep]:
-        """One turn as a row of the log; ``closing`` is what ended the tool phase, None while it lasts.
+        """Take one turn as a row of the log. ``closing`` is the reason that ended the tool phase; None while it lasts.
 
-        The closing answer has the same tools in its prompt, so that the prefix stays; calls of them are refused.
+        The prompt of the closing answer offers the same tools to keep its prefix unchanged, but calls are refused.
         """
         transcript = self.rounds.transcript
         self.models = self.models.offering(self.models.toolbox.offering(transcript.offered))
@@ -289,7 +293,7 @@ class AgentLoop:
         return step
 
     def _after_time(self, late: TimeIsUp, closing: StopReason | None) -> NextStep:
-        """Remember the words that came before the time limit, and decide."""
+        """Remember the text that arrived before the time limit, and decide."""
         self._first_words = late.words or self._first_words
         if closing:
             return Finish(closing)
@@ -298,7 +302,7 @@ class AgentLoop:
     def _after_turn(
         self, turn: ModelTurn, span: TurnSpan, closing: StopReason | None
     ) -> Generator[Event, None, NextStep]:
-        """Append the turn and what answers it, and decide."""
+        """Append the turn and the reply to it, and decide."""
         if turn.cut is StopReason.SIZE_LIMIT and not closing and not (turn.text and self.answer.is_text):
             yield from self.rounds.refuse(turn, span)
             return self._within_budget(ClosingAnswer(turn.cut))
@@ -309,7 +313,7 @@ class AgentLoop:
     def _after_text(
         self, turn: ModelTurn, span: TurnSpan, closing: StopReason | None
     ) -> Generator[Event, None, NextStep]:
-        """Take the text of a turn as the answer, or tell the model why it is not taken. No call of the turn runs."""
+        """Accept the text of a turn as the answer, or tell the model why not. No call of the turn runs."""
         transcript = self.rounds.transcript
         if not turn.calls and not turn.cut:
             transcript.append(AssistantText(turn.content, turn.opaque_body))
@@ -326,7 +330,7 @@ class AgentLoop:
     def _after_calls(
         self, turn: ModelTurn, span: TurnSpan, closing: StopReason | None
     ) -> Generator[Event, None, NextStep]:
-        """Judge every call of a turn, run those that may run, and append their results."""
+        """Check every call of a turn, run those that may run, and append their results."""
         deadline = self.tool_deadline
         if closing:
             deadline = self.end
@@ -350,14 +354,14 @@ class AgentLoop:
         return self._within_budget(self._after_tools(judged))
 
     def _name_tools(self, turn: ModelTurn, judged: Sequence[JudgedCall]) -> Iterator[Event]:
-        """Say which tools run in a round in which the model says nothing, where thoughts are shown."""
+        """Announce the tools of a round in which the model says nothing, if thoughts are shown."""
         if self.show_thoughts and not turn.has_shown:
             used = (each.tool.name for each in judged if each.tool and each.tool.runs)
             if line := tools_line(used, self.words):
                 yield AgentThought(line)
 
     def _take(self, tool_answers: Sequence[ToolOutcome], row: str | None) -> Generator[Event, None, Finish | None]:
-        """The end by the outcomes of answer tools, if there are any. Where they do not fit, the model reads why."""
+        """Return the result if there are outcomes of answer tools. If they do not fit, the model reads the reason."""
         if not tool_answers:
             return None
         verdict = self.answer.after_tools(tool_answers)
@@ -380,7 +384,7 @@ class AgentLoop:
         return ClosingAnswer(StopReason.ITERATION_LIMIT)
 
     def _within_budget(self, step: NextStep) -> NextStep:
-        """This step of the tool phase, or what ends it when the run's budget is reached."""
+        """Return this step of the tool phase, or the step that ends the phase if the run's budget is reached."""
         reason = None
         if self.runs_tools:
             reason = self.models.budget.reached()
@@ -391,7 +395,7 @@ class AgentLoop:
         return ClosingAnswer(reason)
 
     def _span(self, name: str, *, is_closing: bool) -> TurnSpan:
-        """The place of the next turn in the log, on the screen and in time."""
+        """Return the place of the next turn in the log and on the screen, and its deadlines."""
         key = name
         if self.part.parent:
             key = f"{self.part.parent}.{name}"
@@ -415,7 +419,7 @@ class AgentLoop:
 
 
 def tools_line(tools: Iterable[str], words: str) -> str:
-    """Name the first few of these tools, each once; empty without any name."""
+    """Return a line with the first few of these tools, without duplicates; "" if there are none."""
     language = language_of(words)
     names = list(dict.fromkeys(tools))
     if not names:

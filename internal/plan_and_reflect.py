@@ -1,6 +1,6 @@
-"""The strategy with a plan: parallel subtasks, a judgement on each, and one answer from their findings.
+"""The strategy with a plan: parallel subtasks, a judgement on each of them, and one answer from their findings.
 
-examples/helpdesk/how-the-agent-works.md shows the strategy as a picture, and runs each step on its own.
+examples/helpdesk/how-the-agent-works.md shows the strategy as a picture and runs each step on its own.
 """
 
 import math
@@ -83,7 +83,7 @@ type PlanRun = Run[PlanAndReflectParams]
 
 
 def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
-    """Run the strategy. A plan in which calls waited is resumed."""
+    """Run the strategy. A plan whose calls waited for approval is resumed."""
     if run.dialogue.open and run.dialogue.open.plan:
         subtasks: Sequence[SubtaskRecord] = run.dialogue.open.plan.subtasks
     else:
@@ -138,7 +138,7 @@ PLAN_AND_REFLECT = Blueprint(
 
 
 def make_plan(run: PlanRun) -> Generator[Event, None, list[SubtaskRecord]]:
-    """Have the model split the question; without a plan the question is the only subtask."""
+    """Have the model split the question into subtasks. Without a plan the question is the only subtask."""
     most = run.params.maximum_subtasks
     task = run.task.text
     policy = run.policy.plan_policy.replace("{most}", str(most))
@@ -152,7 +152,7 @@ def make_plan(run: PlanRun) -> Generator[Event, None, list[SubtaskRecord]]:
         names = [task]
     if run.params.emit_intermediate_thoughts and len(names) > 1:
         numbered = (f"{number}. {name}" for number, name in enumerate(names, start=1))
-        # Of a block's text Dify's page reads Markdown only from the first blank line on.
+        # Dify's page renders Markdown in a thought only after the first blank line.
         yield ThoughtText("\n".join([user_texts.PLAN_HEADING[language_of(run.dialogue.words)], "", *numbered]))
     return [SubtaskRecord(name=name) for name in names]
 
@@ -173,7 +173,7 @@ class SubtaskOutcome:
 
     @property
     def shown(self) -> dict[str, object]:
-        """What log and variables say of it."""
+        """The fields of the outcome in the log and the variables."""
         answer = self.record.answer
         if self.record.entries:
             answer = template.WAITS_FOR_APPROVAL
@@ -192,7 +192,7 @@ class SubtaskOutcome:
 def _work_side_by_side(
     run: PlanRun, workers: Sequence["SubtaskWorker"]
 ) -> Generator[Event, None, list[SubtaskOutcome]]:
-    """Work on all subtasks in parallel. The outcome of one that does not end in time says so."""
+    """Work on all subtasks in parallel. The outcome of a subtask that does not end in time says so."""
     started = run.clock.now()
     for worker in workers:
         yield SpanStarted(worker.key, f"SUBTASK {worker.number}", about=worker.name, number=worker.number)
@@ -238,7 +238,7 @@ class SubtaskWorker:
     """
 
     def __init__(self, run: PlanRun, plan: Sequence[SubtaskRecord], number: int) -> None:
-        """Open its conversation with the request, or resume it; ``number`` is its position, from 1."""
+        """Open the subtask's conversation, or resume it. ``number`` is its position in the plan, from 1."""
         self.run = run
         self.plan = plan
         self.number = number
@@ -274,7 +274,7 @@ class SubtaskWorker:
 
     @property
     def details(self) -> Mapping[str, object]:
-        """The judgements of its attempts, if the node asks for thoughts."""
+        """The judgements of the attempts, if the node outputs thoughts."""
         if ExtraOutput.THOUGHTS in self.run.params.extra_outputs:
             return {"reflections": self._reflections}
         return {}
@@ -314,7 +314,7 @@ class SubtaskWorker:
         ending = yield from self.loop(key, waiting).run()
         if ending.reason is StopReason.APPROVAL_REQUIRED:
             return SubtaskOutcome(self.left_open())
-        if ending.tool_answers:  # what a tool said needs no judgement
+        if ending.tool_answers:  # the result of an answer tool needs no judgement
             return SubtaskOutcome(self._record(ending.text, completed=True))
         results = self._transcript.results_since(since)
         if reached := self.run.budget.reached():
@@ -388,7 +388,7 @@ class SubtaskWorker:
         return (yield from ask_judge(asking, row, self.run.clock, otherwise, shown))
 
     def _keep(self, ending: Finish) -> None:
-        """Remember the answer in place of the previous one. An answer that a limit cut short is appended to it."""
+        """Store the answer instead of the previous one. An answer that a limit cut short is appended to it."""
         before = ""
         if self._nearest and ending.reason in _LIMITS:
             before = f"{self._nearest}\n\n"
@@ -400,7 +400,7 @@ class SubtaskWorker:
         return self._incomplete(sentence, limit, self.results())
 
     def _incomplete(self, sentence: str, limit: StopReason | None, results: Sequence[str] = ()) -> SubtaskOutcome:
-        """The outcome without an accepted answer; it quotes the best attempt. Refusals are not results."""
+        """Return the outcome if no answer was accepted. It quotes the best attempt. Refusals are not results."""
         nearest = ""
         if self._nearest:
             nearest = template.NEAREST.format(answer=self._nearest)
@@ -422,7 +422,7 @@ def _gist(advice: str) -> str:
 def answer_from_findings(
     run: PlanRun, outcomes: Sequence[SubtaskOutcome], answer_review: AnswerReview
 ) -> Generator[Event, None, Finish]:
-    """Ask for the answer with as much of the findings as fits, and with less if the provider refuses the prompt.
+    """Ask for the answer with as many of the findings as fit, and with fewer if the provider refuses the prompt.
 
     If no answer comes in time, the findings themselves are the answer. Raises ``AgentError`` if the model call failed.
     """
@@ -463,7 +463,7 @@ def answer_from_findings(
 
 
 def _request(run: PlanRun, findings: Sequence[FindingRecord], answers: Sequence[str]) -> Transcript:
-    """The request for the final answer, with these texts as the answers of the findings."""
+    """Return the request for the final answer, with these texts as the answers of the findings."""
     shown = [finding.model_copy(update={"answer": text}) for finding, text in zip(findings, answers, strict=True)]
     task = escaped(run.task.text)
     policy = run.policy.answer_policy

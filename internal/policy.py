@@ -17,7 +17,7 @@ _TAGS = {
 }
 _EXTRA = "extra_policy"
 _PLACEHOLDERS = {"plan_policy": "most", "retry_policy": "advice"}
-"""What the agent fills into a text, by its key."""
+"""The placeholder that the agent fills in, by the key of the text."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]{1,40})\}")
 
 
@@ -31,11 +31,11 @@ class PolicyTexts:
     uncertainty_policy: str = template.UNCERTAINTY_POLICY
     tool_preamble_policy: str = template.TOOL_PREAMBLE_POLICY
     plan_policy: str = ""
-    """The end of the request for a plan. It is blank, like the next four, if a strategy makes no plan."""
+    """The end of the request for a plan. This text and the next four are blank if a strategy makes no plan."""
     subtask_policy: str = ""
     reflection_policy: str = ""
     retry_policy: str = ""
-    """Asks for another attempt at a subtask."""
+    """The request for another attempt at a subtask."""
     answer_policy: str = ""
     extra_policy: str = ""
     """The end of the system prompt, without a tag."""
@@ -47,7 +47,7 @@ DEFAULT_POLICY = PolicyTexts()
 def read_policy(
     prompt_policy_overrides: str | None, defaults: PolicyTexts = DEFAULT_POLICY, note: Note = lambda _: None
 ) -> PolicyTexts:
-    """The overrides are blank, a JSON object, or free text, which is extra policy; a block switched off is blank."""
+    """Parse overrides: blank, a JSON object, or free text, which becomes extra policy. A disabled block is blank."""
     if not (prompt_policy_overrides or "").strip():
         return defaults
     known = [field.name for field in fields(defaults) if getattr(defaults, field.name) or field.name == _EXTRA]
@@ -85,9 +85,9 @@ def build_system_instruction(
     note: Note = lambda _: None,
     skills: str = "",
 ) -> str:
-    """Compose the system prompt of an instruction, the policy, and skills.
+    """Compose the system prompt from an instruction, the policy, and skills.
 
-    The policy is the defaults with these overrides, or what was read of them already.
+    The policy is either already parsed, or the defaults with these overrides.
     """
     policy = prompt_policy_overrides
     if not isinstance(policy, PolicyTexts):
@@ -98,12 +98,12 @@ def build_system_instruction(
 
 
 def _parsed(text: str, note: Note) -> Mapping[str, object]:
-    """The JSON object that was written; any other text is extra policy."""
+    """Parse a JSON object. Any other text becomes extra policy."""
     value = None
     try:
         value = parse_pasted(text)
     except (ValueError, RecursionError) as problem:
-        if text.lstrip().startswith(("{", "[")):  # json names a place, and quotes nothing
+        if text.lstrip().startswith(("{", "[")):  # the parser's message names a place and quotes nothing
             why = f"starts like JSON but is not valid ({problem}); used as extra policy text"
             note(OurWords(f"prompt_policy_overrides: {why}"))
         elif looks_like_selector(text):

@@ -1,4 +1,4 @@
-"""Judgements by the model: on a draft by the node's criteria, and all other answers that must be a call."""
+"""Judgements by the model. It reviews a draft by the node's criteria, and gives other answers that must be a call."""
 
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
@@ -24,20 +24,20 @@ from internal.transcript.transcript import Transcript, estimate_tokens
 from prompt import template
 
 MAX_REVISIONS = 2
-"""How often an answer is rewritten. The last version is not judged (docs/second-look.md)."""
+"""Maximum number of rewrites of an answer. The last version is not reviewed (docs/second-look.md)."""
 _JUDGED_TOKENS = 50_000
-"""Maximum tokens of all results that the judge reads. A smaller window means fewer."""
+"""Maximum tokens of all results that the judge reads. With a small context window it is less."""
 _UNSEEN = DisplayRule(show_thoughts=False, step=1, last_step=2, text_is_answer=False, is_seen=False)
 
 
 type Reply = Mapping[str, Any] | None
-"""The arguments of the call that was asked for; None if no valid call came."""
+"""The arguments of the requested call; None if no valid call arrived."""
 
 
 def ask_for_call(
     models: ModelCaller, request: Transcript, key: str, deadline: Deadline
 ) -> Generator[Event, None, Reply]:
-    """Have the model answer by a call of the one tool it is offered; a wrong answer is sent back at most twice."""
+    """Have the model answer with a call of its only tool. An invalid answer is sent back at most twice."""
     (name,) = models.toolbox.tools
     has_been_told = models.models.writes_calls
     for number in range(1, MAX_CORRECTIONS + 2):
@@ -70,9 +70,10 @@ def ask_for_call(
 def ask_judge(
     asking: Generator[Event, None, Reply], row: SpanStarted, clock: Clock, otherwise: OurWords, shown: Mapping[str, Any]
 ) -> Generator[Event, None, Reply]:
-    """Have the model judge, as a row of the log; a judge that fails does not end the run.
+    """Have the model judge, as a row of the log. A failed judgement does not end the run.
 
-    ``otherwise`` says what follows where no judgement comes; ``shown`` is what the row says without one.
+    ``otherwise`` is the note about the consequence if there is no judgement. ``shown`` is the data that the row always
+    has.
     """
     started = clock.now()
     reply = None
@@ -89,29 +90,29 @@ def ask_judge(
 
 
 class AnswerReview:
-    """The judgements of a run's answer, over all loops that may produce it. Without criteria the loops only run."""
+    """Reviews the answer of a run, whichever loop produces it. Without criteria the loops run without a review."""
 
     def __init__(self, run: Run[StrategyParams], *, is_due: bool = True) -> None:
-        """After a limit nothing is judged: then it is not due."""
+        """Create the review. ``is_due`` is False after a limit was reached; then nothing is reviewed."""
         self._run = run
         self._is_due = is_due
         self._criteria = run.params.answer_criteria.strip()
-        self._passed: bool | None = None  # of the latest draft; None before and without a judgement
-        self._problems: Sequence[str] = ()  # of the latest draft that did not pass
+        self._passed: bool | None = None  # for the latest draft; None without a judgement
+        self._problems: Sequence[str] = ()  # problems of the latest draft that did not pass
         self._revisions = 0
 
     @property
     def variables(self) -> Mapping[str, Any]:
-        """The variable ``review``, where the node has criteria."""
+        """The variable ``review``, if the node has criteria."""
         if not self._criteria:
             return {}
         return {"review": {"passed": self._passed, "problems": list(self._problems), "revisions": self._revisions}}
 
     def answer(self, loop: AgentLoop, findings: Sequence[str] | None = None) -> Generator[Event, None, Finish]:
-        """Run the loop to an answer that passes, or that is not judged any more.
+        """Run the loop until an answer passes or is not reviewed any more.
 
-        ``findings`` are what the draft is judged by; None for the tool results of the loop.
-        Raises ``AgentError`` if a model call of the loop failed.
+        ``findings`` are the evidence for the review; None means the tool results of the loop. Raises ``AgentError`` if
+        a model call of the loop failed.
         """
         is_draft = self._may_judge
         ending = yield from loop.run(is_draft=is_draft)
@@ -135,7 +136,7 @@ class AnswerReview:
         return is_due and bool(self._criteria) and self._revisions < MAX_REVISIONS
 
     def _judge(self, loop: AgentLoop, draft: str, findings: Sequence[str] | None) -> Generator[Event, None, None]:
-        """Judge the draft while there is still time to write it again, and the run's budget is not reached."""
+        """Review the draft if there is enough time to rewrite it and the run's budget is not reached."""
         if self._run.budget.reached():
             used_up = OurWords("the run's budget is used up, so the draft is not judged: it is the answer")
             yield LogNote(used_up, loop.part.parent)

@@ -1,4 +1,4 @@
-"""What one run is made of: the conversation that it continues, and what its loops share."""
+"""The parts of a run: the conversation that it continues, and the objects that its loops share."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from prompt import template
 
 @dataclass(frozen=True)
 class Dialogue:
-    """What was said before a run, and whether the user now answers calls that waited."""
+    """The conversation before a run, and the user's answer to waiting calls, if there is one."""
 
     strategy: str
     state: State | None
@@ -36,18 +36,18 @@ class Dialogue:
     resumption: Resumption | None
     """The user's answer to calls that an earlier run of this strategy left waiting; None if none wait."""
     earlier: tuple[EarlierStep, ...]
-    """The conversation before this run; where calls wait, up to them."""
+    """The conversation before this run. If the run continues waiting calls, it ends before their round."""
     words: str
-    """What the user wrote, from which the language of our own sentences is read.
+    """The user's text that determines the language of the agent's own sentences.
 
-    A short answer does not change the language of the conversation; the answer to calls never does.
+    A short answer does not change the language of the conversation, and an answer to waiting calls never does.
     """
     notes: tuple[Sentence, ...]
     """Notes on unusable parts of the approval, and on waiting calls that count as not approved."""
 
     @classmethod
     def of(cls, params: StrategyParams, toolbox: Toolbox, strategy: str, state: State | None) -> "Dialogue":
-        """Read the conversation; ``InvalidParameters`` if nothing is asked, and ``approval`` answers no call."""
+        """Read the conversation. Raises ``InvalidParameters`` without a question and without an answer to a call."""
         is_own = state is not None and state.strategy == strategy
         resumption = None
         if state and is_own:
@@ -82,18 +82,18 @@ class Dialogue:
 
     @property
     def open(self) -> State | None:
-        """The state that this run continues: calls wait in it, and the user has answered."""
+        """The state that this run continues; None unless calls wait in it and the user has answered them."""
         if self.resumption:
             return self.state
         return None
 
     @property
     def has_question(self) -> bool:
-        """Whether the user says more in this turn than the answer to calls that waited."""
+        """Whether the user says more in this turn than the answer to waiting calls."""
         return self.resumption is None or self.resumption.has_question
 
     def said(self, params: StrategyParams, context: str) -> UserRecord:
-        """What the user says in this turn, with the ``<context>`` block of this run's sources."""
+        """Return the user's message of this turn, with the ``<context>`` block of this run's sources."""
         text = template.SEE_ATTACHED_FILES
         if params.query.strip():
             text = params.query
@@ -101,7 +101,7 @@ class Dialogue:
         return UserRecord(text=text, files=files, context=context)
 
     def task(self, said: UserRecord) -> UserRecord:
-        """What the answer is for: what the user says, or the question of the continued run with what is added."""
+        """Return the request to answer: the user's message, or the question of the continued run plus this message."""
         asked = None
         if self.open:
             asked = next((entry for entry in reversed(self.open.entries) if isinstance(entry, UserRecord)), None)
@@ -118,57 +118,57 @@ class Dialogue:
 
 @dataclass(frozen=True)
 class Run[P: StrategyParams]:
-    """One invocation of a strategy; ``agent.built`` makes it."""
+    """One invocation of a strategy. ``agent.built`` creates it."""
 
     params: P
     toolbox: Toolbox
-    """The node's tools, without virtual ones."""
+    """The node's tools, without virtual tools."""
     submit: Tool | None
-    """Takes the answer, where the node sets ``answer_schema``."""
+    """The tool that takes the answer, if the node sets ``answer_schema``."""
     clock: Clock
     started: float
-    """The time on the clock at which the run began."""
+    """The clock time when the run began."""
     dialogue: Dialogue
     policy: PolicyTexts
     instruction: str
     said: UserRecord
-    """What the user says in this turn."""
+    """The user's message in this turn."""
     task: UserRecord
-    """What the agent must answer: ``said``, or the question of the continued run with what the user added."""
+    """The request that the agent must answer: ``said``, or the question of the continued run plus ``said``."""
     files: tuple[PromptMessageContentUnionTypes, ...]
-    """This turn's files as parts of the user's message; none where the user says no more than yes."""
+    """This turn's files as parts of the user's message; empty if the user only answers waiting calls."""
     models: ModelCaller
     tools: ToolRunner
     budget: Budget
-    """The tokens and tool calls that all loops of the run may use together."""
+    """The tokens and tool calls that all loops of the run share."""
     numbered_sources: NumberedSources
     approvals: Approvals
     totals: RunTotals
     kept_results: KeptResults
     notes: tuple[LogNote, ...]
-    """What was ignored or left out; for the log."""
+    """Notes for the log about ignored or omitted values."""
 
     def deadline(self, share: float) -> Deadline:
-        """The moment when this share of the run's time is over."""
+        """Return the deadline at the end of this share of the run's time."""
         return Deadline(self.clock, self.started + self.params.maximum_seconds * share)
 
     def answering(self, toolbox: Toolbox) -> Toolbox:
-        """These tools and, where the node sets ``answer_schema``, the one that takes the answer."""
+        """Return these tools and, if the node sets ``answer_schema``, the tool that takes the answer."""
         if self.submit:
             return toolbox.with_tool(self.submit)
         return toolbox
 
     def transcript(self, text: str) -> Transcript:
-        """A new conversation: the system prompt, the history, and a message of context, text and files."""
+        """Return a new conversation with the system prompt, the history, and a message of context, text and files."""
         question = UserInput(self.task.model_copy(update={"text": text}), self.files)
         return self._opened([question])
 
     def request(self, text: str) -> Transcript:
-        """A conversation of its own: the system prompt, and a message of context and text."""
+        """Return a separate conversation with the system prompt and a message of context and text."""
         return Transcript(self.instruction, begun=[UserInput(self.task.model_copy(update={"text": text}))])
 
     def resumed(self, entries: Sequence[EntryRecord] = ()) -> Transcript:
-        """A conversation that an earlier run began, up to the calls that wait; ``entries`` follow the history."""
+        """Return a conversation from an earlier run, up to the waiting calls. ``entries`` follow the history."""
         return self._opened(earlier_steps(entries, self.toolbox))
 
     def _opened(self, begun: Sequence[Step]) -> Transcript:
@@ -176,7 +176,7 @@ class Run[P: StrategyParams]:
         return Transcript(self.instruction, self.dialogue.earlier, begun, self.kept_results, found)
 
     def first_loop(self, toolbox: Toolbox, part: LoopPart | None = None) -> AgentLoop:
-        """The loop over the user's question, or over the conversation in which calls wait."""
+        """Return the loop for the user's question, or for the conversation in which calls wait."""
         waiting = None
         if self.dialogue.open:
             last = self.dialogue.open.entries[-1:]
@@ -195,9 +195,9 @@ class Run[P: StrategyParams]:
         guard: RepeatGuard | None = None,
         waiting: RoundRecord | None = None,
     ) -> AgentLoop:
-        """A loop over a transcript, in which the model may call these tools; without a part it has the whole run.
+        """Return a loop over a transcript with these tools. Without a part the loop may use the whole run.
 
-        It begins with the calls of the waiting round, which the user has answered.
+        The loop begins with the calls of the waiting round, which the user has answered.
         """
         part = part or LoopPart()
         params = self.params
@@ -227,9 +227,9 @@ class Run[P: StrategyParams]:
     def _resume(
         self, rounds: ToolRounds, waiting: RoundRecord, key: str, deadline: Deadline
     ) -> Generator[Event, None, Sequence[ToolOutcome]]:
-        """Run the calls that the user approved, answer the others, and add what else the user says.
+        """Run the calls that the user approved, answer the others, and append the rest of the user's message.
 
-        The outcomes of answer tools are only returned where the user says no more.
+        The outcomes of answer tools are returned only if the user's message has nothing else.
         """
         resumption = self.dialogue.resumption
         if resumption is None:

@@ -1,1 +1,1 @@
-"""The host: calls to it, what their failures mean, and files. This package alone calls the SDK's Session."""
+"""The host: calls to it, the meaning of their failures, and files. Only this package calls the SDK's Session."""

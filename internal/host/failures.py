@@ -1,7 +1,7 @@
-"""What a failure message of the host means: its wrappings, its kind (by error_words.toml), and its text in plain words.
+"""Parses failure messages of the host: removes wrappings, finds the kind (error_words.toml), and words them plainly.
 
-The SDK reports every failed call as a bare ``Exception(message)``: its text is all there is (docs/host-facts.md,
-"Failed calls").
+The SDK reports every failed call as a bare ``Exception(message)``, so the text is the only information
+(docs/host-facts.md, "Failed calls").
 """
 
 import json
@@ -19,11 +19,11 @@ from prompt import error_texts
 
 
 class FailureKind(StrEnum):
-    """The values are written in error messages."""
+    """The kinds of failures. Their values appear in error messages."""
 
     RATE_LIMITED = "rate limited"
     QUOTA_SPENT = "quota used up"
-    """The quota or the balance is spent: unlike a rate limit, it does not come back within a minute."""
+    """The quota or the balance is used up. Unlike a rate limit, this does not end within a minute."""
     UNAVAILABLE = "unavailable"
     CONNECTION = "connection failed"
     CUT_STREAM = "stream cut off"
@@ -39,21 +39,21 @@ class FailureKind(StrEnum):
 
 
 class HostFailure(Exception):  # noqa: N818 - says what happened
-    """A call to the host failed: a model's becomes ModelCallFailed, a tool's a result."""
+    """A failed call to the host. For a model it becomes ModelCallFailed, and for a tool a result."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.reason, error_types, status, is_hosts_own = _unwrap(message)
-        """The innermost message: what the provider or tool itself said, unless ``is_hosts_own``."""
+        """The innermost message. It is the provider's or the tool's own message unless ``is_hosts_own``."""
         self.is_hosts_own = is_hosts_own or _HOSTS_OWN.match(self.reason) is not None
-        """Whether the message is the host's own: its transport broke, or it refused the request."""
+        """Whether the message is the host's own, because its transport failed or it refused the request."""
         self.kind = _kind(self.reason, error_types, status)
         field = _OPAQUE_FIELD.search(self.reason)
         self.names_opaque_body = field is not None
         self.misses_thinking = error_words().missing_thinking.search(self.reason) is not None
-        """Whether the provider wants thinking back that the request did not have."""
+        """Whether the provider requires earlier thinking that the request did not have."""
         self.refuses_long_description = error_words().long_description.search(self.reason) is not None
-        """Whether the provider refuses the description of a tool or of a parameter for its length."""
+        """Whether the provider refuses the description of a tool or a parameter because of its length."""
         if field:
             self.reason = f"{field[0]} was refused"
             self.is_hosts_own = True
@@ -66,7 +66,7 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
 
     @property
     def remedy(self) -> str:
-        """What the developer can do about a failure of the model, if its text tells."""
+        """Advice for the developer about a failure of the model; "" if the message suggests none."""
         if self.misses_thinking:
             return error_texts.SWITCH_THINKING_OFF
         if error_words().responses_alone.search(self.reason):
@@ -74,7 +74,7 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         return ""
 
     def said_plainly(self) -> str:
-        """The provider's message in a form that users may read; "" if nothing readable is left."""
+        """Return the provider's message in a form that users may read; "" if nothing readable is left."""
         said = without_tracebacks(self.reason)
         if self.is_hosts_own or "Traceback" in said:
             return ""
@@ -84,7 +84,7 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         return " ".join(said.split())[:300].rstrip(".: ")
 
 
-# In the JSON of a provider, or Python's repr of it.
+# The message in a provider's JSON, or in Python's repr of it.
 _PROVIDERS_MESSAGE = re.compile(r"""(["'])message\1\s*:\s*(["'])(?P<message>(?:\\.|(?!\2)[^\\])++)\2""", re.DOTALL)
 _BEFORE_MESSAGE = re.compile(r"^(?:\[[^\]\n]{1,100}\] )?(?:[A-Z][\w ]{1,40}Error, |Error: )?(?:Error code: \d+ - )?")
 _IDS = re.compile(
@@ -95,34 +95,35 @@ _IDS = re.compile(
 _MAX_WRAPPINGS = 8
 """Maximum number of nested wrappings. Dify itself adds three."""
 _HALF = 20_000
-"""Characters that are kept of the beginning and of the end of a longer message."""
+"""Number of characters that are kept at the beginning and at the end of a longer message."""
 _READ_FOR_KIND = 4_000
-"""Characters of the beginning and of the end in which the kind is looked for: there are many patterns."""
+"""Number of characters at the beginning and at the end that are searched for the kind, because there are many
+patterns."""
 _WRAPPING = re.compile(
-    # The daemon could not make the call or read the answer. Its own message, or the one that it read, follows.
+    # The daemon could not make the call or read the answer. Its own message or the received one follows.
     r"(?P<call>(?:invoke|read) (?:llm model|tool response|[a-z ]{1,40}?) failed: )"
     r"|request failed: |req_id: ?\S{0,100} |Plugin\w{1,60}(?:Error|Exception): |tool invoke error: "
     r"|failed to execute tool [^\s:][^:\n]{0,200}: |failed to execute tool: "
 )
 _STATUS_LINE = re.compile(r"request failed with status code: (\d{3}) and respond with: ?")
-# From Go's net and http packages, the daemon's reader and checks, and the SDK's limits.
+# Messages of Go's net and http packages, the daemon's reader and checks, and the SDK's limits.
 _HOSTS_OWN = re.compile(
     r'(?:Post|Get) "|(?:dial|read|write) tcp\b|(?:unexpected )?EOF\b|data is nil|magic number mismatch'
     r"|data length is too long|failed to read (?:data|system header)|unmarshal backwards invoke request failed"
     r"|unsupported invoke type|permission denied, you need to enable|invocation exited without response"
     r"|Failed to parse response: "
 )
-# The field of a request that the daemon refuses; decoders quote its value after it. A tool may speak of a column or
-# field called opaque_body, so the path has to lead into the request's messages.
+# The field of a request that the daemon refuses. Decoders quote its value after it. A tool may mention a column or
+# field called opaque_body, so the path must point into the request's messages.
 _OPAQUE_FIELD = re.compile(r"prompt_messages[\w.\[\]]{0,80}\bopaque_body")
-# A number is a status only after a word for it: text may mention a room 503.
+# A number counts as a status only after a word such as "status", because a text may mention a room 503.
 _STATUS = re.compile(
     r"""(?:^|https?(?:/[\d.]+)?|status|code|error)[\s:/=(,"']*(40[0-4]|408|413|422|429|50[0234]|529)\b""", re.IGNORECASE
 )
 
 
 def _unwrap(message: str) -> tuple[str, list[str], int | None, bool]:
-    """The innermost message, error names from the inside out, an HTTP status, whether the message is the host's own."""
+    """Return the innermost message, error names from the inside out, an HTTP status, and ``is_hosts_own``."""
     reason = message
     is_hosts_own = False
     error_types = list[str]()
@@ -155,7 +156,7 @@ def _unwrap(message: str) -> tuple[str, list[str], int | None, bool]:
 
 
 def _json_at_the_end(text: str) -> tuple[str, str] | None:
-    """Name and message of an error, one of which may be "", in the JSON objects that Dify and providers write."""
+    """Return the name and the message of an error from the JSON of Dify or a provider. One of them may be ""."""
     begin = text.find("{")
     try:
         wrapped = None
@@ -168,7 +169,7 @@ def _json_at_the_end(text: str) -> tuple[str, str] | None:
     name = _text_of(wrapped, "error_type")
     code = _text_of(wrapped, "code")
     message = _text_of(wrapped, "message")
-    if not message and (name or code):  # the form of TGI and of xAI
+    if not message and (name or code):  # TGI and xAI use this form
         message = _text_of(wrapped, "error")
     if message:
         name = name or code
@@ -178,7 +179,7 @@ def _json_at_the_end(text: str) -> tuple[str, str] | None:
 
 
 def _text_of(wrapped: dict[str, Any], field: str) -> str:
-    """A field's text, or "", made well-formed because JSON can escape characters that a text must not contain."""
+    """Return the text of a field, or "". It is made well-formed, because JSON can escape forbidden characters."""
     value = wrapped.get(field)
     if isinstance(value, str) and value.strip():
         return wellformed(value)
@@ -191,8 +192,8 @@ _FRAMES = re.compile(
     r"(?: +File (?:(?!Traceback).)*(?=\b\w{1,60}(?:Error|Exception): )|(?:\n[ \t]+.*)*)"
 )
 _CHAINED = re.compile(r"(?m)(?:^\S.*\n){0,5}\n(?:During handling of|The above exception was the direct cause of) .*\n")
-_FRAME = re.compile(r"\s+(?:at\s\S.*[:(]|File \".*\", line \d)")  # of JavaScript and Java, of Python
-# An absolute path. An address is none: a URL, or the path that an HTTP method asks for.
+_FRAME = re.compile(r"\s+(?:at\s\S.*[:(]|File \".*\", line \d)")  # frames of JavaScript and Java, and of Python
+# An absolute path. A URL, or the path after an HTTP method, is an address and not a path.
 _NAME = r"[^\s\"'`<>|()\[\]{},;:/]"
 _DIRECTORIES = re.compile(
     r"(?P<address>\b(?!file:)\w{1,20}://[^\s\"'<>]*+|\b(?:GET|HEAD|PUT|POST|PATCH|DELETE|url:) /[^\s\"'<>]*+)"
@@ -201,12 +202,12 @@ _DIRECTORIES = re.compile(
 
 
 def without_directories(text: str) -> str:
-    """A text in which only the last names of absolute paths stay; addresses stay."""
+    """Replace each absolute path in a text with its last name. Addresses stay unchanged."""
     return _DIRECTORIES.sub(_last_name, text)
 
 
 def _last_name(path: re.Match[str]) -> str:
-    """The last name with a letter or digit in a path, and what follows it. An address stays unchanged."""
+    """Return the last name with a letter or digit in a path, and the text after it. An address stays unchanged."""
     text = path[0]
     if path["address"]:
         return text
@@ -218,7 +219,7 @@ def _last_name(path: re.Match[str]) -> str:
 
 
 def without_tracebacks(text: str) -> str:
-    """The lines of a text that are not blank. Of a traceback, only the final error is kept."""
+    """Remove blank lines from a text, and everything but the final error from a traceback."""
     if found := _FRAMES.search(text):
         after = _ESCAPED_NEWLINE.sub("\n", text[found.start() :])
         text = text[: found.start()] + "\n" + _FRAMES.sub("", _CHAINED.sub("", after))
@@ -229,7 +230,7 @@ _SERVER_ERRORS = 500
 _ESCAPED = re.compile(r"(?<!\\)\\++u([\da-fA-F]{4})")
 _URL = re.compile(r"(?<!\w)\w{1,20}://[^\s\"'<>#]*+")
 
-# Under these names plugins pass on every failure, so what the provider says tells more.
+# Plugins use these names for every failure, so the provider's own words are more precise.
 _COLLECTIVE = frozenset({None, FailureKind.INVALID_REQUEST, FailureKind.CONNECTION, FailureKind.UNAVAILABLE})
 _OVER: dict[str, frozenset[FailureKind | None]] = {
     "nothing": frozenset({None}),
@@ -240,7 +241,7 @@ _OVER: dict[str, frozenset[FailureKind | None]] = {
 
 @dataclass(frozen=True)
 class Wording:
-    """How a provider words a kind of failure: docs/model-facts.md, "How providers word errors"."""
+    """The words with which providers report a kind of failure: docs/model-facts.md, "How providers word errors"."""
 
     kind: FailureKind
     words: re.Pattern[str]
@@ -248,17 +249,17 @@ class Wording:
     source: str
     date: str
     over: frozenset[FailureKind | None]
-    """The kinds, known from a name or a status, that these words override."""
+    """The kinds that these words override, if a name or a status suggests such a kind."""
 
     @classmethod
     def read(cls, kind: str, words: str, over: str = "names for every failure", **read: str) -> "Wording":
-        """Make one from a row of the file; ``read`` names the provider, the source, and the date of reading."""
+        """Create a wording from a row of the file. ``read`` has the provider, the source and the date of reading."""
         if over not in _OVER:
             raise ValueError(f"{over!r} is not one of {', '.join(map(repr, _OVER))}")
         return cls(FailureKind(kind), re.compile(words, re.IGNORECASE), over=_OVER[over], **read)
 
     def is_in(self, text: str) -> bool:
-        """Whether the text has the words and, if they name a limit, a request above it."""
+        """Return whether the text has the words and, if they name a limit, a request above this limit."""
         found = self.words.search(text)
         if found is None or "limit" not in self.words.groupindex:
             return found is not None
@@ -267,7 +268,7 @@ class Wording:
 
 
 def read_wordings(rows: list[dict[str, str]]) -> tuple[Wording, ...]:
-    """The rows of the file; raises ``ValueError``, which says which row is wrong, and why."""
+    """Parse the rows of the file. Raises ``ValueError`` with the wrong row and the reason."""
     wordings = []
     for number, row in enumerate(rows, start=1):
         try:
@@ -282,7 +283,7 @@ _FILE = Path(__file__).with_name("error_words.toml")
 
 @dataclass(frozen=True)
 class ErrorWords:
-    """What error_words.toml says; the file explains its parts."""
+    """The content of error_words.toml. The file explains its parts."""
 
     wordings: tuple[Wording, ...]
     types: Mapping[str, FailureKind]
@@ -296,7 +297,7 @@ class ErrorWords:
 
 @cache
 def error_words() -> ErrorWords:
-    """The content of the file. It is read at the first failure, because compiling its patterns takes time."""
+    """Return the content of the file. It is read at the first failure, because compiling its patterns takes time."""
     read = tomllib.loads(_FILE.read_text("utf-8"))
     return ErrorWords(
         wordings=read_wordings(read["wording"]),
@@ -311,10 +312,10 @@ def error_words() -> ErrorWords:
 
 
 def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKind:
-    """The kind by the innermost error's name, or else a status in its text, the status of Dify's answer, or its words.
+    """Determine the kind from the name of the innermost error, or else from a status or the words in its text.
 
-    Under some names plugins pass on every failure, so there the status tells more. Some words tell more than either.
-    Only the fragment of an address is considered: the rest may contain a time-out as a parameter.
+    Plugins use some names for every failure; then a status is more precise. Some words are more precise than a name or
+    a status. Only the fragment of an address is searched, because the rest may contain a time-out as a parameter.
     """
     words = _URL.sub("", without_tracebacks(reason) or reason)
     words = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), words)

@@ -1,4 +1,4 @@
-"""Local files, of which only those under /files are read, and files at an address."""
+"""Reads local files, only under /files, and files at an address."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class FileRefused(Exception):  # noqa: N818 - says what happened
-    """A file is refused. The text contains neither a path nor an error of the file system."""
+    """Raised for a file that is refused. The message contains neither a path nor an error of the file system."""
 
     def __init__(self) -> None:
         super().__init__(tool_errors.FILE_REFUSED)
@@ -42,16 +42,16 @@ class FileBytes:
 
 
 def is_local_path(location: str) -> bool:
-    """Whether a location means this machine's file system rather than an address."""
+    """Return whether a location refers to this machine's file system and not to an address."""
     try:
         scheme = urlsplit(location).scheme
     except ValueError:
-        return True  # not an address that can be fetched
+        return True  # an invalid address cannot be fetched
     return scheme in {"", "file"} or len(scheme) == 1  # a single letter is a drive
 
 
 def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = MAX_LOCAL_FILE_BYTES) -> FileBytes:
-    """Read the file that a path or ``file:`` URL names; ``FileRefused`` unless it is a small regular file in root."""
+    """Read the file that a path or ``file:`` URL names. Raises ``FileRefused`` unless it is a small file in root."""
     try:
         path = location
         if location.startswith("file:"):
@@ -71,7 +71,7 @@ def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = MAX_
 
 
 def _read_checked(descriptor: int, allowed: str, limit: int) -> bytes:
-    """Check the descriptor itself, so that a path that changes makes no difference, then read."""
+    """Check and read the open file. The descriptor is checked, so that a later change of the path has no effect."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > limit or not _lies_under(_path_of(descriptor), allowed):
         raise FileRefused
@@ -88,15 +88,15 @@ def _lies_under(path: str, root: str) -> bool:
 
 
 def _path_of(descriptor: int) -> str:
-    """The real path of an open file, from the kernel."""
+    """Return the real path of an open file, as the kernel reports it."""
     if hasattr(fcntl, "F_GETPATH"):  # macOS, for debugging
         return os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
-    return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - a string all the way
+    return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - the path is a string
 
 
 def sniff_mime_type(data: bytes) -> str:
-    """The type that the bytes show; names and headers do not count."""
-    import filetype  # noqa: PLC0415 - few runs have a file, and every start would wait for it
+    """Detect the MIME type from the bytes. Names and headers are ignored."""
+    import filetype  # noqa: PLC0415 - few runs have a file, and the import would slow every start
 
     guessed = filetype.guess_mime(data)  # type: ignore[no-untyped-call] # the library has no annotations
     if guessed:
@@ -110,29 +110,29 @@ def sniff_mime_type(data: bytes) -> str:
     return "text/plain"
 
 
-# Files of the turn, read from their addresses: of Dify's own file service, or wherever a user's link points. Dify's
-# proxy against forged requests is used where the environment has one (docs/host-facts.md, "Files of a turn").
+# Files of the turn are read from their addresses: in Dify's own file service, or wherever a user's link points. Dify's
+# proxy against forged requests is used if the environment has one (docs/host-facts.md, "Files of a turn").
 
 _SECONDS = 10
-"""Maximum seconds for each step: to connect, and between two pieces. The caller limits the whole."""
+"""Maximum seconds to connect, and between two pieces. The caller limits the total time."""
 _MOST_REDIRECTS = 5
 _MOST_ADDRESSES = 4
-"""The most addresses of one host; the next is tried where no connection can be made."""
+"""Maximum number of addresses of one host that are tried. The next one is tried if a connection fails."""
 _HEADERS = {"Accept-Encoding": "identity"}
-"""A small file can unpack to gigabytes, and the whole process would wait for it."""
+"""Headers that refuse compression, because a small file could unpack to gigabytes and block the whole process."""
 _OWN = ("INTERNAL_FILES_URL", "FILES_URL", "CONSOLE_API_URL")
-"""Variables of Dify with the beginning of its own files' addresses, which need no proxy."""
+"""Dify's environment variables with the prefixes of its own file addresses, which need no proxy."""
 
 
 type IPAddress = IPv4Address | IPv6Address
 
 
 class FileUnavailable(Exception):  # noqa: N818 - its text is what the model reads
-    """A file of this turn cannot be shown to the model."""
+    """Raised if a file of this turn cannot be shown to the model."""
 
 
 class FileNotDelivered(FileUnavailable):
-    """The server did not deliver the file."""
+    """Raised if the server did not deliver the file."""
 
 
 def _resolved(host: str) -> Sequence[IPAddress]:
@@ -140,13 +140,13 @@ def _resolved(host: str) -> Sequence[IPAddress]:
 
 
 _TRANSLATED = ip_network("64:ff9b::/96")
-"""IPv6 addresses whose last 32 bits are an IPv4 address: NAT64 translates them."""
+"""IPv6 addresses that NAT64 translates. Their last 32 bits are an IPv4 address."""
 _LOCALLY_TRANSLATED = ip_network("64:ff9b:1::/48")
 _COMPATIBLE = ip_network("::/96")
 
 
 def is_private(address: IPAddress) -> bool:
-    """Whether an address belongs to this computer or a private network, or leads there through a translator."""
+    """Return whether an address belongs to this computer or a private network, even through a translator."""
     if isinstance(address, IPv4Address):
         return not address.is_global or address.is_multicast
     inner = address.ipv4_mapped or address.sixtofour
@@ -160,14 +160,14 @@ def is_private(address: IPAddress) -> bool:
 
 @dataclass(frozen=True)
 class Network:
-    """How the addresses of a host are found, and which of them are private."""
+    """The functions that resolve the addresses of a host and decide which of them are private."""
 
     resolve: Callable[[str], Sequence[IPAddress]] = _resolved
     is_private: Callable[[IPAddress], bool] = is_private
 
 
 def fetch_file(address: str, size: int, most_bytes: int, network: Network | None = None) -> bytes:
-    """The content, at most ``most_bytes`` bytes. ``size`` is the size that Dify reports, or 0."""
+    """Fetch a file of at most ``most_bytes`` bytes. ``size`` is the size that Dify reports, or 0."""
     too_large = FileUnavailable(tool_errors.FETCHED_FILE_TOO_LARGE.format(most=most_bytes / 2**20))
 
     def content(response: httpx.Response) -> bytes:
@@ -186,14 +186,14 @@ def fetch_file(address: str, size: int, most_bytes: int, network: Network | None
 
 
 _BASE64_AT_ONCE = 1024 * 1024
-"""Characters that are decoded at once: four of them are three bytes."""
+"""Number of characters that are decoded at once. Four characters are three bytes."""
 
 
 def decoded(base64_text: str) -> bytes:
-    """The bytes of a base64 text. Other sessions have their turns while a long one is decoded.
+    """Decode a base64 text. Other sessions can run while a long text is decoded.
 
     Raises:
-        ValueError: it is not base64.
+        ValueError: the text is not base64.
     """
     starts = range(0, len(base64_text), _BASE64_AT_ONCE)
     if starts and base64_text.find("=", 0, starts[-1]) >= 0:
@@ -202,7 +202,7 @@ def decoded(base64_text: str) -> bytes:
 
 
 def still_answers(address: str, seconds: float) -> bool:
-    """Whether there is a file at an address. Its content is not read."""
+    """Return whether there is a file at an address. Its content is not read."""
     try:
         with Timeout(min(seconds, _SECONDS), FileUnavailable()):
             _read(address, httpx.Response.raise_for_status, Network())
@@ -212,10 +212,10 @@ def still_answers(address: str, seconds: float) -> bool:
 
 
 def _read[T](address: str, read: Callable[[httpx.Response], T], network: Network) -> T:
-    """Read the response at an address after its redirects.
+    """Read the response at an address, following redirects.
 
-    The address may be in a private network, as Dify's own files are, and so may its redirects. After a public host, no
-    redirect may lead to a private network.
+    The address and its redirects may be in a private network, as Dify's own files are. A redirect from a public host
+    to a private network is refused.
     """
     try:
         url = httpx.URL(address)
@@ -226,7 +226,7 @@ def _read[T](address: str, read: Callable[[httpx.Response], T], network: Network
                     return read(response)
                 may_be_private = may_be_private and was_private()
                 url = url.join(response.headers["Location"])
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError):  # a host that IDNA cannot write is a ValueError
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError):  # ValueError: IDNA cannot encode the host
         pass
     raise FileNotDelivered(tool_errors.NOT_FETCHED)
 
@@ -235,10 +235,11 @@ def _read[T](address: str, read: Callable[[httpx.Response], T], network: Network
 def _opened(
     url: httpx.URL, network: Network, *, may_be_private: bool
 ) -> Iterator[tuple[httpx.Response, Callable[[], bool]]]:
-    """The answer at one address, and whether it came from a private network.
+    """Open the response at one address; yield it and a function that says whether it came from a private network.
 
-    The connection is made to an address that was judged: the name is not looked up again. Behind a proxy, which looks
-    it up for itself, a name is private if any of its addresses is, and what comes from it only if all are.
+    The connection uses an address that was already checked; the name is not resolved again. A proxy resolves the name
+    itself. Then the name counts as private if any of its addresses is private, and the response counts as private only
+    if all of them are.
     """
     host = url.raw_host.decode()
     proxy = _proxy(url)
@@ -268,12 +269,12 @@ def _opened(
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """Reading all certificates takes some 50 ms, in which no other session runs."""
+    """Return the cached SSL context. Loading all certificates takes about 50 ms, in which no other session runs."""
     return httpx.create_ssl_context()
 
 
 def _proxy(url: httpx.URL) -> str | None:
-    """The proxy to use: Dify's proxy against forged requests, or else the one from HTTP_PROXY and the like."""
+    """Return the proxy to use: Dify's proxy against forged requests, or else the one from HTTP_PROXY and the like."""
     own = (httpx.URL(os.environ.get(name, "")) for name in _OWN)
     is_own = any(url.host and (url.scheme, url.host, url.port) == (each.scheme, each.host, each.port) for each in own)
     usual = dict[str, str]()

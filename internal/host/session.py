@@ -1,4 +1,4 @@
-"""Calls of models and tools through the SDK's session, which this module alone uses."""
+"""Calls models and tools through the SDK's session. Only this module uses the session."""
 
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -30,16 +30,17 @@ from internal.host.failures import HostFailure
 from internal.text.texts import wellformed, wellformed_json
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
-"""Bytes of a line at stdout. The daemon kills a plugin whose line exceeds 5 MiB: docs/host-facts.md, "Size limits"."""
+"""Maximum bytes of a line on stdout. The daemon kills a plugin whose line exceeds 5 MiB: docs/host-facts.md, "Size
+limits"."""
 MAX_ENVELOPE_BYTES = 16 * 1024
-"""Bytes of a line around what it carries: ids, names, types."""
+"""Bytes that are reserved in a line for ids, names and types."""
 MAX_REQUEST_BYTES = MAX_LINE_BYTES - MAX_ENVELOPE_BYTES
-"""Bytes of the prompt of a model call, and of the parameters of a tool call, as JSON."""
+"""Maximum bytes of JSON for the prompt of a model call or the parameters of a tool call."""
 
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """What one model call sends."""
+    """The content of one model call."""
 
     config: LLMModelConfig
     messages: Sequence[PromptMessage]
@@ -48,7 +49,7 @@ class ModelRequest:
 
 
 def without_opaque_body(message: PromptMessage) -> PromptMessage:
-    """A copy without opaque bodies, or the message itself if it has none."""
+    """Return a copy without opaque bodies, or the message itself if it has none."""
     nothing: dict[str, Any] = {"opaque_body": None}
     changes = {}
     if isinstance(message, AssistantPromptMessage) and message.opaque_body is not None:
@@ -61,7 +62,7 @@ def without_opaque_body(message: PromptMessage) -> PromptMessage:
 
 
 class WireMessage(BaseModel):
-    """A tool's message in the shape that the daemon guarantees (docs/host-facts.md, "Tool messages")."""
+    """A message of a tool in the form that the daemon guarantees (docs/host-facts.md, "Tool messages")."""
 
     type: str
     message: dict[str, Any] | None = None
@@ -69,7 +70,7 @@ class WireMessage(BaseModel):
 
 
 def wellformed_message(message: WireMessage) -> WireMessage:
-    """The message itself where it is well-formed."""
+    """Return the message with well-formed texts; the message itself if they already are."""
     body = wellformed_json(message.message)
     meta = wellformed_json(message.meta)
     if body is message.message and meta is message.meta:
@@ -78,7 +79,7 @@ def wellformed_message(message: WireMessage) -> WireMessage:
 
 
 def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
-    """A model's chunk, changed in place; the arguments of tool calls and opaque bodies stay as they came."""
+    """Make the texts of a model's chunk well-formed, in place. Arguments and opaque bodies stay unchanged."""
     delta = chunk.delta
     message = chunk.delta.message
     if isinstance(message.content, str):
@@ -105,29 +106,29 @@ def _clean(of_the_sdk: BaseModel, *names: str) -> None:
 
 
 MAX_WAITING = 250
-"""Items that are read ahead, about as many short lines as the SDK reads at once (64 KiB)."""
+"""Maximum number of items that are read ahead: about as many short lines as the SDK reads at once (64 KiB)."""
 
 
 class DeadlinePassed(Exception):  # noqa: N818 - says what happened
-    """The time that was given for a call is over."""
+    """Raised when the time limit of a call has passed."""
 
 
 @dataclass(frozen=True)
 class _End:
-    """Follows the last item."""
+    """The end marker after the last item."""
 
     failure: str | None = None
 
 
 def batches[T](items: Generator[T, None, None], left: Callable[[], float], silence: float) -> Iterator[list[T]]:
-    """Yield the available items in batches, as soon as there is one.
+    """Yield the available items in batches, as soon as there is at least one.
 
     A greenlet reads ahead while the run works on the previous batch, so that a burst costs only a few steps. ``left``
-    tells the seconds until the deadline; the call is not made when there are none. Items that arrived by the deadline
-    are yielded first. ``silence`` is how many seconds may pass without an item. Heartbeats of the HTTP transport extend
-    neither, though they do extend the SDK's own limit.
+    returns the seconds until the deadline. If none are left, the call is not made. Items that arrived before the
+    deadline are still yielded. ``silence`` is the maximum number of seconds without an item. Heartbeats of the HTTP
+    transport extend only the SDK's own limit, not these two.
 
-    Raises ``HostFailure`` if the call failed, or was silent for too long; ``DeadlinePassed`` if no time is left.
+    Raises ``HostFailure`` if the call failed or was silent for too long, and ``DeadlinePassed`` if no time is left.
     """
     inbox: Queue[T | _End] = Queue(MAX_WAITING)
     reader = gevent.spawn(_read, items, inbox)
@@ -148,21 +149,21 @@ def batches[T](items: Generator[T, None, None], left: Callable[[], float], silen
                 if left() > 0:
                     raise _failure(end.failure)
                 break
-            if seconds <= 0 and left() <= 0:  # an answer may be given more time for what it has just brought
+            if seconds <= 0 and left() <= 0:  # the last batch may have extended the deadline
                 break
         raise DeadlinePassed
     finally:
-        # A run that is never read to its end may be collected while gevent's hub is at work, which must not wait.
+        # A run that is not read to its end may be garbage-collected while gevent's hub runs, which must not block.
         reader.kill(block=False)
 
 
 _LONG_FAILURE = 2_000
-"""Characters of an error that take their time to be read."""
+"""Length in characters of an error that takes noticeable time to parse."""
 _READING_A_FAILURE = BoundedSemaphore(1)
 
 
 def _failure(said: str) -> HostFailure:
-    """The failure in an error. Long errors are read one at a time, because the calls of a round often fail together."""
+    """Parse an error. Long errors are parsed one at a time, because the calls of a round often fail together."""
     if len(said) < _LONG_FAILURE:
         return HostFailure(said)
     with _READING_A_FAILURE:
@@ -172,7 +173,7 @@ def _failure(said: str) -> HostFailure:
 
 
 def _read[T](items: Generator[T, None, None], inbox: "Queue[T | _End]") -> None:
-    """Put all items into the inbox, and last how they ended."""
+    """Put all items into the inbox, and finally a marker of how they ended."""
     end = _End()
     try:
         for item in in_turns(items):
@@ -189,25 +190,25 @@ def new_request_id() -> str:
 
 
 def _sent_under[I: BackwardsInvocation[Any]](request_id: str, invocation: I) -> I:
-    """An invocation of the SDK with an id that the log knows in advance.
+    """Return an SDK invocation that uses an id which the log knows in advance.
 
-    The SDK asks for the id once for each request (``BackwardsInvocation._backwards_invoke``, 0.4.4 to 0.10.2). A
-    version that does not ask would send another id than the one in the log.
+    The SDK requests the id once for each request (``BackwardsInvocation._backwards_invoke``, 0.4.4 to 0.10.2). A
+    version that does not would send a different id than the one in the log.
     """
     vars(invocation)["_generate_backwards_request_id"] = lambda: request_id
     return invocation
 
 
 MAX_ENTRIES = 1_024
-"""Entries of tool calls in one chunk that are read; a turn has fewer calls (docs/limits.md)."""
+"""Maximum number of tool-call entries that are read from one chunk. A turn may have fewer calls (docs/limits.md)."""
 
 
 class _Chunk(LLMResultChunk):
-    """A model's chunk. For very many tool calls, the SDK would create objects for seconds and block other sessions."""
+    """A chunk of a model with a limited number of tool calls. The SDK would need seconds for very many of them."""
 
     @model_validator(mode="before")
     @classmethod
-    def _shorten(cls, given: Any) -> Any:  # noqa: ANN401 - what the host sent
+    def _shorten(cls, given: Any) -> Any:  # noqa: ANN401 - the host's data
         with suppress(KeyError, TypeError):
             del given["delta"]["message"]["tool_calls"][MAX_ENTRIES:]
         return given
@@ -221,9 +222,10 @@ class _ModelInvocation(LLMInvocation):
         return super()._backwards_invoke(type, _Chunk, data)
 
     def stream(self, request: ModelRequest) -> Generator[LLMResultChunk, None, None]:
-        """Like ``invoke`` of the SDK, which would first make a dictionary of every message and so double the cost.
+        """Call the model like the SDK's ``invoke``, which would double the cost by converting messages to dictionaries.
 
-        Always streaming: the SDK's blocking form loses ``opaque_body`` and all but the last tool calls (0.10.2).
+        The call always streams, because the SDK's blocking form loses ``opaque_body`` and all but the last tool calls
+        (0.10.2).
         """
         data = {
             **request.config.model_dump(),
@@ -237,11 +239,11 @@ class _ModelInvocation(LLMInvocation):
 
 
 MAX_PICTURES_READ = 24 * 1024 * 1024
-"""Characters of the media of one turn that are read, in base64; a file of the largest size takes 20 MiB."""
+"""Maximum characters of base64 media that are read in one turn. A file of the maximum size takes 20 MiB."""
 
 
 def with_few_media(chunks: Generator[LLMResultChunk, None, None]) -> Generator[LLMResultChunk, None, None]:
-    """The chunks of a turn, as they come; media beyond ``MAX_PICTURES_READ`` lose what they hold."""
+    """Yield the chunks of a turn as they arrive. Media beyond ``MAX_PICTURES_READ`` lose their content."""
     length = 0
     with closing(chunks):
         for chunk in chunks:
@@ -252,7 +254,7 @@ def with_few_media(chunks: Generator[LLMResultChunk, None, None]) -> Generator[L
 
 
 def _within(most: int, length: int, parts: Iterable[object]) -> int:
-    """The length of all media including these parts. Parts beyond the maximum lose their content."""
+    """Return the length of all media including these parts. Parts beyond the maximum lose their content."""
     for part in parts:
         if not isinstance(part, MultiModalPromptMessageContent):
             continue
@@ -274,7 +276,7 @@ class _ToolInvocation(ToolInvocation):
 
 
 class HostTool(Protocol):
-    """What the host needs to find a tool."""
+    """The properties with which the host finds a tool."""
 
     @property
     def own_name(self) -> str: ...
@@ -292,14 +294,16 @@ class HostSession:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._longest_silence: float = session.max_invocation_timeout
-        """Seconds, as MAX_INVOCATION_TIMEOUT was when the run began; the session's own value changes with each call."""
+        """Maximum seconds of silence: MAX_INVOCATION_TIMEOUT at the start of the run. The session's own value changes
+        with each call."""
 
     def stream_model(
         self, request: ModelRequest, request_id: str, left: Callable[[], float], most: float
     ) -> Iterator[list[LLMResultChunk]]:
         """Call the model and yield the available chunks in batches. Raises the same errors as ``batches``.
 
-        ``left`` tells the seconds left for the next chunk, ``most`` those that a call may take once it answers.
+        ``left`` returns the seconds left for the next chunk. ``most`` is the time limit of a call that has started to
+        answer.
         """
         self._bound_silence(most)
         answer = _sent_under(request_id, _ModelInvocation(self._session)).stream(request)
@@ -319,5 +323,5 @@ class HostSession:
             yield from map(wellformed_message, batch)
 
     def _bound_silence(self, most: float) -> None:
-        """Set the SDK's own limit on silence, in whole seconds; it holds for every call that starts afterwards."""
+        """Set the SDK's own limit on silence in whole seconds. It applies to every call that starts afterwards."""
         self._session.max_invocation_timeout = max(1, math.ceil(min(most, self._longest_silence)))

@@ -21,8 +21,8 @@ from internal.tooling import MAX_ARGUMENTS_LENGTH, refuse_constant
 from prompt import template, user_texts
 from prompt.approval_words import APPROVAL_WORDS
 
-# The user's decision about the waiting calls. It fails closed: only a text that means nothing but yes, or JSON's
-# ``true`` under a call's id, approves.
+# The user's decision about the waiting calls. It fails closed: a call is approved only by a text that means nothing but
+# yes, or by JSON's ``true`` under the call's id.
 
 MAX_REASON_LENGTH = 4_000
 """Maximum characters of the user's text that a call's result quotes."""
@@ -31,13 +31,13 @@ _NOTHING = frozenset({"", "null", "None", "[]"})
 _MAX_WORDS_LENGTH = 200
 """Maximum characters of a text that is compared with the list of words."""
 _SEPARATORS = re.compile(r"[\s,、.!。]+")
-"""White space, and punctuation that does not change the meaning. A question mark changes it, and so does a tilde: it
-stretches a word, or strikes it out."""
+"""White space, and punctuation that does not change the meaning. A question mark changes it, and so does a tilde, which
+stretches a word or strikes it out."""
 _HESITATES = re.compile(r"[,、.。]\s*[,、.。]")
 """Several dots or commas in a row. An ellipsis has already become three dots."""
 _QUOTES = "\"'“”‘’„«»‹›「」『』"
 _EMPHASIS = re.compile(r"(\*{1,3}|_{1,3})(?![*_\s])(.+)(?<![*_\s])\1")
-"""Markdown around a whole text."""
+"""Markdown emphasis around a whole text."""
 _FENCED_JSON = re.compile(r"```json[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
 
 
@@ -51,7 +51,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Decision:
-    """The answers to single calls, by their ids, and the answer to all other calls."""
+    """The user's answers to single calls, by their ids, and to all other calls."""
 
     others: Verdict
     answers: Mapping[str, Verdict] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Decision:
 
 
 def read_decision(approval: str) -> Decision | None:
-    """Read the parameter; None if it is empty."""
+    """Parse the ``approval`` parameter; None if it is empty."""
     text = approval.strip().removeprefix("\ufeff").strip()
     if text in _NOTHING:
         return None
@@ -84,7 +84,7 @@ def not_approved_text(reason: str) -> str:
 
 
 def _says_yes(text: str) -> bool:
-    """Whether the whole text is one of the approving words. A sign may follow it, and it may be emphasised."""
+    """Return whether the whole text is an approving word. It may be emphasised, and a sign may follow it."""
     folded = _folded(text)
     if _HESITATES.search(folded):
         return False
@@ -98,7 +98,7 @@ def _folded(text: str) -> str:
 
 
 def _comparable(folded: str) -> str:
-    """The text without differences that do not matter: punctuation between and after words, and quotes around it."""
+    """Return the text without irrelevant differences: punctuation between and after words, and quotes around it."""
     return _SEPARATORS.sub(" ", folded).strip(" " + _QUOTES)
 
 
@@ -131,7 +131,7 @@ def _with_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _read_answer(answer: object) -> Verdict:
-    """``true``, or an object with ``approved`` and perhaps a ``reason``; anything else does not approve."""
+    """Parse ``true`` or an object with ``approved`` and an optional ``reason``. Anything else does not approve."""
     if not isinstance(answer, dict):
         return Verdict(approved=answer is True)
     reason = answer.get("reason")
@@ -346,7 +346,7 @@ def _may_have_heading(text: str) -> bool:
 
 
 def _ends_of_headings(text: str) -> Iterator[tuple[int, str]]:
-    """The positions where headings in a text end, and the remarks to write there."""
+    """Yield the positions where headings in a text end, and the remarks to insert there."""
     letters = list[str]()
     ends = list[int]()
     for token in _READ_AS_ONE.finditer(text):
@@ -368,7 +368,10 @@ def said_besides(text: str) -> str:
 
 
 def approval_question(calls: Sequence[WaitingCall], query: str) -> str:
-    """Ask for approval of these calls, at least one; how to answer in a chat is said by ``how_to_answer``."""
+    """Return the question for approval of these calls, of which there is at least one.
+
+    ``how_to_answer`` explains how to answer it in a chat.
+    """
     language = language_of(query)
     is_alone = len(calls) == 1
     request = user_texts.APPROVAL_REQUEST_FOR_SEVERAL
@@ -379,7 +382,7 @@ def approval_question(calls: Sequence[WaitingCall], query: str) -> str:
 
 
 def how_to_answer(calls: Sequence[WaitingCall], query: str) -> str:
-    """The last line of the question in a chat; a form has buttons instead."""
+    """Return the last line of the question in a chat. A form has buttons instead."""
     language = language_of(query)
     if len(calls) == 1:
         return user_texts.HOW_TO_APPROVE[language]

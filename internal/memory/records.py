@@ -1,4 +1,4 @@
-"""A conversation as records, which the state variable contains.
+"""The records of a conversation that the state variable contains.
 
 They contain what users, models and tools said, and the calls that wait for approval, but no system prompt, media,
 thoughts, opaque bodies, or notes of a single run. They are read back as input, so each class is also the schema of its
@@ -52,7 +52,7 @@ class CallRecord(_Record):
     id: str
     """The provider's id, as prompts have it. For a waiting call, the id with which the user answers it."""
     provider: str
-    """"" for a tool that the node did not have."""
+    """The provider of the tool; "" if the node did not have the tool."""
     tool: str
     """The tool's name in Dify, or the name that the model wrote if the node has no such tool."""
     setting: str = ""
@@ -91,16 +91,16 @@ class FindingRecord(_Record):
 
 
 class UserRecord(_Record):
-    """What the user said. A turn begins with it."""
+    """The user's message at the beginning of a turn."""
 
     kind: Literal["user"] = "user"
     text: str
     files: Several[str] = ()
     """One line for each file."""
     context: str = ""
-    """The ``<context>`` block that stood before it."""
+    """The ``<context>`` block before the text."""
     findings: Few[FindingRecord] = ()
-    """What the subtasks of a plan found."""
+    """The findings of the subtasks of a plan."""
 
 
 class RoundRecord(_Record):
@@ -108,7 +108,7 @@ class RoundRecord(_Record):
 
     kind: Literal["round"] = "round"
     said: str = ""
-    """What the turn said, without thoughts."""
+    """The text of the turn, without thoughts."""
     content: str = ""
     """The whole turn as the model wrote it. It is "" if ``said`` is the same, or if thoughts were removed for lack of
     room."""
@@ -128,14 +128,14 @@ class RoundRecord(_Record):
 
 
 class AnswerRecord(_Record):
-    """What the agent answered. A turn ends with it."""
+    """The agent's answer at the end of a turn."""
 
     kind: Literal["answer"] = "answer"
     text: str
 
 
 class SummaryRecord(_Record):
-    """A model's summary of the oldest turns, in their place. Only the first entry can be a summary."""
+    """A model's summary that replaces the oldest turns. Only the first entry can be a summary."""
 
     kind: Literal["summary"] = "summary"
     text: str
@@ -252,7 +252,7 @@ def recorded_tools(found: Iterable[Tool]) -> tuple[ToolRecord, ...]:
     return tuple(records[-MAX_FOUND_TOOLS:])
 
 
-# Records as they are quoted in prompts.
+# Records in the form in which prompts quote them.
 
 _ONE_RESULT = 4_000
 """Maximum characters of one result."""
@@ -261,7 +261,7 @@ _ALL_RESULTS = 12_000
 
 
 def call_of(call: CallRecord, toolbox: Toolbox) -> ToolCall:
-    """A recorded call as the model would write it now."""
+    """Return a recorded call as the model would write it now."""
     tool = toolbox.find(call.provider, call.tool, call.setting)
     return ToolCall(call.id, tool.name if tool else call.tool, call.arguments)
 
@@ -276,7 +276,7 @@ def findings_block(findings: Iterable[FindingRecord]) -> str:
 
 
 def quoted_result(result: str) -> str:
-    """A tool's result as it is quoted outside of its conversation."""
+    """Return a tool's result in the form in which other conversations quote it."""
     return cut_to_size(result, _ONE_RESULT)
 
 
@@ -286,14 +286,14 @@ def unread_results(results: Iterable[str]) -> str:
     return template.UNREAD_RESULTS.format(results=cut_to_size(quoted, _ALL_RESULTS))
 
 
-# Makes records of what a run did.
+# Records of a run's work.
 
 _MAX_SOURCES = 300
 """Maximum number of sources in the record of a conversation."""
 
 
 def record_of(judged: JudgedCall, result: str | None = None) -> CallRecord:
-    """The record of a call. A waiting call has everything that the user is asked to approve: arguments and files."""
+    """Return the record of a call. For a waiting call it has everything that the user approves: arguments and files."""
     call = judged.call
     tool = judged.tool
     record = CallRecord(
@@ -356,5 +356,5 @@ def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]
 
 
 def earlier_media(kind: str, name: str | None) -> str:
-    """The text that later runs read in place of a file that the user or the model sent."""
+    """Return the text that later runs read instead of a file that the user or the model sent."""
     return template.EARLIER_MEDIA.format(kind=kind, name=f" {name}" if name else "")

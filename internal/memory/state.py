@@ -1,4 +1,4 @@
-"""The state variable: the record of a conversation as one text, shortened until it fits, and decoded again."""
+"""The state variable. It encodes the record of a conversation as one text, shortened until it fits, and decodes it."""
 
 import base64
 import hashlib
@@ -32,7 +32,7 @@ _CHECKSUM_LENGTH = 32
 _MAX_PACKED = (MAX_LENGTH - len(f"{_BEGINNING}{VERSION}.") - _CHECKSUM_LENGTH - 1) // 4 * 3
 """Maximum bytes whose base64 fits after version and checksum."""
 _NONE = frozenset({"", "null", "None", "[]", "{}"})
-"""Texts that stand for a missing state in Dify."""
+"""Texts that Dify uses for a missing state."""
 _ADVICE = "give it the variable 'state' of an earlier run, unchanged, or leave it blank to begin without one"
 
 
@@ -122,8 +122,8 @@ def _refused(problem: str, advice: str = _ADVICE) -> InvalidParameters:
     return InvalidParameters(f"parameter 'state': {problem}; {advice}")
 
 
-# What is removed from a state that is too large: thoughts, contexts, long results, then turns, each starting with the
-# oldest and no more than necessary; finally most of the last turn. Waiting calls are never removed.
+# A state that is too large loses thoughts, contexts, long results and then turns. Each kind is removed from the oldest
+# on, and only as far as necessary. Finally most of the last turn is removed. Waiting calls are never removed.
 
 _RECENT_TURNS = 3
 """Number of last turns whose results are shortened later than those of other turns."""
@@ -141,7 +141,7 @@ def _fitted(state: State) -> bytes:
     turns = _turns(state.entries)
     earlier = max(0, len(turns) - 1)
     older = max(0, len(turns) - _RECENT_TURNS)
-    steps: list[tuple[_Step, int, int]] = [  # the change, how often at most, and the turns that go first
+    steps: list[tuple[_Step, int, int]] = [  # the change, its maximum number, and the turns that are removed first
         (partial(_changed, _without_thoughts), every_entry, 0),
         (partial(_changed, _without_context), every_entry, 0),
         (partial(_changed, _with_short_results), turns[older] if turns else 0, 0),
@@ -189,7 +189,7 @@ def _packed(state: State) -> bytes:
 
 
 def _turns(entries: Sequence[EntryRecord]) -> list[int]:
-    """The positions where turns begin: with what the user said."""
+    """Return the positions where turns begin. Each turn begins with the user's message."""
     return [at for at, entry in enumerate(entries) if at == 0 or isinstance(entry, UserRecord)]
 
 

@@ -22,10 +22,11 @@ from internal.text.thoughts import (
 )
 
 PLAINLY_AN_ANSWER = 240
-"""Letters from which on a text is shown as the answer. The policy asks for remarks of one sentence, which are
+"""Number of letters from which on a text is shown as the answer. The policy asks for remarks of one sentence, which are
 shorter."""
 _LETTERS_OF_A_WIDE_ONE = 4
-"""A Chinese, Japanese or Korean character counts as this many letters: it says as much, and takes a model as long."""
+"""Number of letters that a Chinese, Japanese or Korean character counts as. It carries as much meaning, and a model
+takes as long to write it."""
 _WIDE = r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 _BEGINS_A_BLOCK = re.compile(r"^ {0,3}(?:#{1,6} |\||```|~~~)", re.MULTILINE)
 """The beginning of a heading, a table or a code fence. Lists are not included, because some remarks begin with one
@@ -37,13 +38,13 @@ type CallReader = TextCalls | UnparsedCalls
 
 @dataclass(frozen=True)
 class DisplayRule:
-    """How a turn is shown, and its position among the rounds of its loop."""
+    """The rules for showing a turn, and its position among the rounds of its loop."""
 
     show_thoughts: bool
     step: int
     """The number of the tool round that the turn may become, from 1; ``last_step`` if its calls do not run."""
     last_step: int
-    """The closing answer's number."""
+    """The number of the closing answer."""
     text_is_answer: bool = True
     """False if the answer must be a call: text is then never the answer."""
     is_seen: bool = True
@@ -67,7 +68,7 @@ class DisplayRule:
 
 
 class TurnDisplay:
-    """Shows one turn; ``feed`` it chunks of raw text, then ``finish`` it once."""
+    """Shows one turn. Pass chunks of raw text to ``feed``, then call ``finish`` once."""
 
     def __init__(self, rule: DisplayRule, calls: CallReader | None = None, tags: tuple[str, ...] = ()) -> None:
         """``calls`` finds calls in the text, which are not shown; ``tags`` enclose thoughts."""
@@ -161,11 +162,11 @@ class TurnDisplay:
             yield from self._show_as_answer(self._take_held())
         elif not is_answer and rule.show_thoughts and (text := self._take_held()):
             self._shown.append(text)
-            remark = text.lstrip()  # its beginning may have been shown
+            remark = text.lstrip()  # the beginning may already be visible
             yield from _steps(ThoughtText, f"\n{remark}" if self._thoughts else remark)
 
     def _show(self, pieces: list[Piece]) -> Iterator[Shown]:
-        """Show pieces that arrived together, as far as it is known what they are."""
+        """Show pieces that arrived together, as far as their kind is known."""
         if not self._shown and any(piece.kind is PieceKind.WAS_THOUGHT for piece in pieces):
             pieces = without_was_thought([Piece(PieceKind.TEXT, self._take_back()), *pieces])
         for piece in in_turns(pieces):
@@ -177,7 +178,7 @@ class TurnDisplay:
                 case PieceKind.TEXT:
                     yield from self._show_text(self._without_calls(piece.text))
                 case PieceKind.WAS_THOUGHT:
-                    pass  # the user has read the text as the answer: it stays one
+                    pass  # the user has already read the text as the answer
 
     def _take_back(self) -> str:
         """Remove and return all visible text so far, which was not shown and turned out to be a thought."""

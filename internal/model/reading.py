@@ -41,7 +41,7 @@ from internal.transcript.steps import Content
 from internal.transcript.transcript import estimate_tokens
 from prompt import template
 
-# How providers say that a turn was cut, or that it has calls: docs/model-facts.md, "Finish reasons".
+# Finish reasons of providers for a truncated turn, or a turn with calls: docs/model-facts.md, "Finish reasons".
 _TOO_LONG = ("length", "max_tokens", "max_output_tokens", "incomplete", "model_context_window_exceeded")
 _FILTERED = (
     "content_filter",
@@ -68,7 +68,8 @@ _HAS_CALLS = frozenset(
     }
 )
 _MAX_KEPT = MAX_ARGUMENTS_LENGTH + 1
-"""Characters that are kept of one call's arguments: one more than the limit, so that a longer text is still refused."""
+"""Number of characters of a call's arguments that are kept. It is the limit plus one, so that a longer text is still
+refused."""
 MAX_TURN_TEXT = 1_000_000
 """Maximum characters of the text and the thoughts of one turn. Models write at most a few hundred thousand."""
 MAX_TURN_ARGUMENTS = 2 * MAX_ARGUMENTS_LENGTH
@@ -83,12 +84,12 @@ _MIN_SIZE = 200
 
 
 _BYTES_OF_ARGUMENT = 10
-"""Bytes of memory for a character of arguments, which are kept both as text and parsed."""
+"""Bytes of memory for one character of arguments, which are kept both as text and parsed."""
 
 
 @dataclass(frozen=True)
 class ModelTurn:
-    """What the model said in one turn."""
+    """The model's output in one turn."""
 
     content: Content
     """The raw content with thoughts, as it must go back to the model."""
@@ -99,7 +100,7 @@ class ModelTurn:
     opaque_body: Any = None
     """Opaque data of the provider. It is passed on and never read."""
     cut: StopReason | None = None
-    """Why the turn is not whole: length, content_filter, or time_limit."""
+    """The reason why the turn is incomplete: length, content_filter or time_limit."""
     has_files: bool = False
     has_shown: bool = False
     """Whether the user has seen any part of the turn."""
@@ -127,7 +128,7 @@ class ModelTurn:
 
 @dataclass(frozen=True)
 class TurnSpan:
-    """Where a turn belongs: in the log tree, on screen and in time."""
+    """The place of a turn in the log tree and on screen, and its deadlines."""
 
     key: str
     """The turn's row in the log."""
@@ -195,7 +196,7 @@ class Reading:
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls so far, as they would be if the stream ended here."""
+        """The calls so far, as if the stream ended here."""
         return self._calls.calls() or self._text_calls.calls(self._fallback_id)
 
     def estimated_tokens(self) -> int:
@@ -288,7 +289,7 @@ class Reading:
                 if isinstance(part, ImagePromptMessageContent):
                     yield from self._show_texts(text)
                     event = forward_image(part)
-                    if self._content[-1] is not part:  # it is not read again, and writing it takes time
+                    if self._content[-1] is not part:  # the bytes of a dropped image are slow to serialize
                         part.url = part.base64_data = ""
                     self._has_forwarded = self._has_forwarded or isinstance(event, FileForwarded)
                     yield event
@@ -316,7 +317,7 @@ class Reading:
         return text
 
     def _kept_medium(self, part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
-        """A part other than plain text, as it goes back to the model; a note if no request can hold it."""
+        """Return a part other than plain text in the form for the next request; a note if no request can hold it."""
         size = sum(len(getattr(part, name, None) or "") for name in ("base64_data", "url"))
         self._pictures_length += size
         if self._pictures_length <= MAX_TURN_PICTURES:
@@ -340,7 +341,7 @@ class Reading:
 
 
 def _written_out(part: str | PromptMessageContentUnionTypes) -> str:
-    """The text or the bytes of a part of a turn's content."""
+    """Return the text or the base64 data of a part of a turn's content."""
     if isinstance(part, str):
         return part
     if isinstance(part, TextPromptMessageContent):
@@ -377,7 +378,7 @@ def joined(content: Sequence[str | PromptMessageContentUnionTypes]) -> Content:
 
 
 def forward_image(part: ImagePromptMessageContent) -> Event:
-    """An image that the model made, by address or as bytes."""
+    """Return the event that forwards an image of the model, by address or as bytes."""
     if part.url and not part.url.startswith("data:"):
         if len(part.url) > MAX_ADDRESS_LENGTH:
             return LogNote(
@@ -397,7 +398,7 @@ def forward_image(part: ImagePromptMessageContent) -> Event:
 
 @dataclass
 class _Draft:
-    """A call that is still being received. What is kept of its arguments is bounded, however the stream splits them."""
+    """A call that is still being received. The kept length of its arguments is limited, however they are streamed."""
 
     id: str
     name: str = ""
@@ -407,7 +408,7 @@ class _Draft:
     _size: int = 0
     """Characters of all pieces."""
     _snapshot: str | None = ""
-    """The last piece, as long as each was the beginning of the next."""
+    """The last piece, as long as every piece was the beginning of the next one."""
 
     def add(self, piece: str) -> None:
         if self._size < _MAX_KEPT:
@@ -420,7 +421,7 @@ class _Draft:
             else:
                 self._snapshot = None
         if self._snapshot and self._size >= _MAX_KEPT:
-            self._joined = StringIO()  # from here on only its length is needed
+            self._joined = StringIO()  # from now on only the length is needed
 
     @property
     def kept(self) -> int:
@@ -452,13 +453,14 @@ class _Draft:
 
 
 class CallAssembler:
-    """Puts the tool calls of one turn together, however they stream (docs/model-facts.md, "How tool calls stream")."""
+    """Assembles the tool calls of one turn, however they stream (docs/model-facts.md, "How tool calls stream")."""
 
     def __init__(self, fallback_id: str) -> None:
-        """Start without calls; a call without an id gets one made of ``fallback_id`` and its position."""
+        """Start without calls. A call without an id gets an id derived from ``fallback_id`` and its position."""
         self._fallback_id = fallback_id
         self._drafts: list[_Draft] = []
-        self._same = defaultdict[tuple[str, str], list[_Draft]](list)  # by id and name; "" for all of the id
+        self._same = defaultdict[tuple[str, str], list[_Draft]](list)
+        """The drafts by id and name. Under the name "" are all drafts with the id."""
         self.has_left_out = False
         """Whether the turn had more calls than the limit allows."""
         self.kept = 0
@@ -466,7 +468,7 @@ class CallAssembler:
         self._calls: tuple[ToolCall, ...] | None = None
 
     def add(self, entries: Sequence[SdkToolCall]) -> None:
-        """Take the entries of one chunk; entries of one chunk with the same id are different calls.
+        """Add the entries of one chunk. Entries of one chunk with the same id are different calls.
 
         An entry continues the draft with the same id and name. Without a name it continues the last draft with its id,
         and without both the last draft.
@@ -479,7 +481,7 @@ class CallAssembler:
             key = (entry.id, name)
             found: list[_Draft] = []
             if key == ("", "") and self.has_left_out:
-                continue  # a piece of a call that is left out
+                continue  # a piece of a call that is dropped
             if key == ("", ""):
                 found = self._drafts[-1:]
             elif not name and nameless[entry.id] == 1:

@@ -1,6 +1,7 @@
-"""Calls that a model writes as text, where it cannot make them natively (docs/text-calls.md).
+"""Calls that a model writes as text because it cannot make them natively (docs/text-calls.md).
 
-A call is a fenced block with the info string ``tool_call`` at the end of a turn, with an object of name and arguments.
+A call is a fenced block with the info string ``tool_call`` at the end of a turn. It contains an object with a name and
+arguments.
 """
 
 import json
@@ -21,7 +22,7 @@ _OPENING = re.compile(rf" {{0,3}}(?P<run>`{{3,50}}|~{{3,50}}){_BLANKS}{template.
 _MAY_OPEN = re.compile(rf" {{0,3}}(?:(?:`{{1,50}}|~{{1,50}}){_BLANKS}\w{{0,20}}{_BLANKS})?")
 """The beginning of a line that may become the opening of a call."""
 _MAX_BEGUN = 200
-"""Characters of a line that are checked for a code fence."""
+"""Number of characters of a line that are checked for a code fence."""
 _NAME = re.compile(r'"name"\s*:\s*"(?P<name>[^"\\]{1,200})"')
 
 
@@ -39,9 +40,9 @@ class TextCalls:
     _line: str = field(default="", init=False)
     """The beginning of a line that may still open a call."""
     _begun: str = field(default="", init=False)
-    """The part of the line that was shown."""
+    """The part of the current line that was shown."""
     _fence: str = field(default="", init=False)
-    """The marks of the code block that is open."""
+    """The fence of the open code block; "" outside of one."""
 
     @property
     def block(self) -> str:
@@ -62,7 +63,7 @@ class TextCalls:
         return taken
 
     def feed(self, text: str) -> str:
-        """Take more of the text, and return the part that can now be shown."""
+        """Process the next piece of text, and return the part that can now be shown."""
         if self._block:
             self._block.append(text)
             return ""
@@ -79,7 +80,7 @@ class TextCalls:
         return "".join([*shown, self._settled(rest)])
 
     def finish(self) -> str:
-        """End the text, and return the rest that is shown."""
+        """Process the end of the text, and return the rest to show."""
         rest = self._line
         self._line = ""
         if self._block or not self._opens(rest):

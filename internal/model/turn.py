@@ -30,9 +30,9 @@ from internal.transcript.transcript import Transcript, Window
 
 _UNSEEN = DisplayRule(show_thoughts=False, step=1, last_step=1, is_seen=False)
 _MAX_LOGGED = 4_000
-"""Characters of a summary in the log."""
+"""Maximum characters of a summary in the log."""
 _REMEDY_SHARE = 0.75
-"""Share of its size to which a prompt is shortened when the provider says that it is too long."""
+"""Share of its size to which a prompt is shortened after the provider reports that it is too long."""
 RETRY_WAITS = (1.0, 4.0)
 """Seconds before the second and the third try of a call that failed with a transient error."""
 MOST_SILENCE = 3.0
@@ -42,7 +42,7 @@ _RETURNED_NOTHING = "the model returned nothing, and a content filter may have s
 _SHARED = frozenset({FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE})
 """Failures that would also affect the next request to the model, from any conversation."""
 _TIME_WAS_UP = OurWords("the time was up before the answer was complete; the part that came is kept")
-# Each provider has its own words for refusing a body, and some of them are not known here.
+# Each provider words the refusal of a body differently, and some wordings are unknown.
 _MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN})
 # The parameters by which plugins switch thinking on and set its amount: docs/model-facts.md, "Thinking blocks".
 _THINKING_SWITCHES = frozenset({"thinking", "enable_thinking", "thinking_mode", "reasoning_type"})
@@ -82,8 +82,8 @@ class ModelWithFallback:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Default values of the parameters that the first model declares, by name."""
     _failure: ModelCallFailed | None = field(default=None, init=False)
-    """How the first model failed; None while it is in use. If it failed in several conversations, the first failure
-    counts."""
+    """The failure of the first model; None while it is in use. If it failed in several conversations, the first failure
+    is kept."""
     takes_opaque_bodies: bool = field(default=True, init=False)
     _may_think: bool = field(default=True, init=False)
     _takes_long_descriptions: bool = field(default=True, init=False)
@@ -132,7 +132,7 @@ class ModelWithFallback:
         return without_thinking(model, self.defaults if is_first else {})
 
     def told(self, model: LLMModelConfig, failure: ModelCallFailed) -> ModelCallFailed:
-        """How this model failed. For the fallback model, the reason why it was in use is added."""
+        """Return the failure of this model. For the fallback model, the reason why it was in use is added."""
         if model is self.first or self._failure is None:
             return failure
         return self._failure.then(failure)
@@ -258,7 +258,7 @@ class _Asked:
     _waits: tuple[float, ...] = field(default=RETRY_WAITS, init=False)
     _retries: int = field(default=0, init=False)
     _asked_at: float = field(default=0.0, init=False)
-    """When the last try began."""
+    """The time when the last try began."""
     _refusals_before: int = field(default=0, init=False)
     _marks: dict[str, str] = field(default_factory=dict, init=False)
     _has_shrunk: bool = field(default=False, init=False)
@@ -361,7 +361,7 @@ class _Asked:
         return (yield from reading.finish())
 
     def _loss(self) -> str:
-        """Why a part of the turn is missing; "" if it is complete."""
+        """Return the reason why a part of the turn is missing; "" if it is complete."""
         if self.reading.was_cut_off:
             return "the stream ended with neither finish reason nor usage, so it was cut"
         if self.reading.lost_calls:
@@ -388,7 +388,7 @@ class _Asked:
                 caller.secrets.learn(given_secrets(call, caller.toolbox))
 
     def _kept(self, note: Sentence) -> Generator[Event, None, ModelTurn]:
-        """Keep the beginning of an answer that stalled; the note says why it ends there."""
+        """Keep the beginning of an answer that stalled. The note says why it ends there."""
         turn = yield from self.reading.finish(StopReason.TIME_LIMIT)
         yield LogNote(note, self.span.key)
         return turn

@@ -17,13 +17,13 @@ _NAME = rf'["\[]?(?:{BEFORE_NAME})?+(?P<name>[\w.-]{{1,80}}?)(?:\.call)?(?![\w.-
 _BEGINS_CALL = re.compile(rf"\s{{0,50}}(?:[\[{{<]|function<|{_NAME})")
 _MAY_BEGIN_CALL = re.compile(r'\s{0,50}"?[\w.:-]{0,100}\Z')
 _MAX_UNSETTLED = 200
-"""Characters after an opening that decide whether a call may begin there."""
+"""Number of characters after an opening that decide whether a call may begin there."""
 _NAMED = re.compile(rf"(?:{NAME_KEYS}|{_OPENING.pattern})\s*{_NAME}")
 _CLOSING = rf"(?:{'|'.join(map(re.escape, set(CLOSING_TAGS.values())))})"
 _PROSE_BEHIND = re.compile(rf"[\]}})>\n]\s{{0,50}}{_CLOSING}\s{{0,50}}(?!{_CLOSING}|[\s,;\[\]{{<]|\Z)")
 _END = re.compile(rf"""(?:[\]}}>]|["'\d]\)|{_CLOSING})\s*\Z""")
 _MAX_LINE = 200
-"""Characters of a line that are checked for a code fence."""
+"""Number of characters of a line that are checked for a code fence."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class UnparsedCalls:
     _line: str = field(default="", init=False)
     """The beginning of the last line that was shown."""
     _fence: str = field(default="", init=False)
-    """The marks of the code block that is open."""
+    """The fence of the open code block; "" outside of one."""
 
     def take_back(self) -> str:
         """Remove and return the text that is not shown. It turned out to be a thought, like all text before it."""
@@ -57,7 +57,7 @@ class UnparsedCalls:
         return taken
 
     def feed(self, text: str) -> str:
-        """Take more of the text, and return the part that can now be shown."""
+        """Process the next piece of text, and return the part that can now be shown."""
         self._held.append(text)
         if len(self._held[0]) > _MAX_UNSETTLED and len(self._held) > 1:
             return ""
@@ -67,7 +67,7 @@ class UnparsedCalls:
         return text[:start]
 
     def finish(self) -> str:
-        """End the text, and return the rest that is shown."""
+        """Process the end of the text, and return the rest to show."""
         text = "".join(self._held)
         after = max((prose.end() for prose in _PROSE_BEHIND.finditer(text)), default=0)
         start = self._opening(text, after)
@@ -99,7 +99,7 @@ class UnparsedCalls:
         return _MAY_BEGIN_CALL.match(text, at) is not None
 
     def _is_code_behind(self, shown: str) -> bool:
-        """Take note of shown text, and return whether the text after it is in a code block."""
+        """Record shown text, and return whether the text after it is in a code block."""
         *lines, rest = (self._line + shown).split("\n")
         for line in lines:
             self._fence = fence_after(line, self._fence)

@@ -1,4 +1,4 @@
-"""The model that was chosen in the node's panel, the history and files that it can take, and the fallback model."""
+"""The model from the node's panel, the history and files that it accepts, and the fallback model."""
 
 import base64
 import re
@@ -47,7 +47,7 @@ _PARTS: dict[str, tuple[str, type[Medium]]] = {
     "audio": ("audio", AudioPromptMessageContent),
     "video": ("video", VideoPromptMessageContent),
 }
-"""For each kind of file: the feature that a model needs for it, and the type in which it is sent."""
+"""The feature that a model needs for each kind of file, and the type in which the file is sent."""
 MAX_FILE_BYTES = 3 * 1024 * 1024 // 4 * 3
 """Maximum bytes of one file: as base64 in a request, it takes 3 MiB."""
 VISIBLE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
@@ -59,25 +59,25 @@ _ADDRESSES = "an upload's address begins with Dify's INTERNAL_FILES_URL, else wi
 
 
 class ModelSelection(BaseModel):
-    """The chosen model, read leniently."""
+    """The chosen model. Its values are parsed leniently."""
 
     model_config = ConfigDict(frozen=True, protected_namespaces=(), hide_input_in_errors=True)
 
     config: LLMModelConfig
-    """provider, model, mode and completion_params, without the entity and history that Dify sends along."""
+    """The provider, model, mode and completion_params, without the entity and the history that Dify also sends."""
     features: frozenset[str] | None = None
-    """None when the host sent no entity."""
+    """The features of the model; None if the host sent no entity."""
     context_size: int | None = None
-    """Tokens; None if unknown."""
+    """The context window in tokens; None if unknown."""
     defaults: Mapping[str, Any] = {}
     """Default values of the parameters that the model declares, by name."""
     history: tuple[PromptMessage, ...] = ()
     stop: tuple[str, ...] = ()
-    """Stop words, taken out of the completion parameters: requests have a field of their own for them."""
+    """Stop words. They are removed from the completion parameters, because requests have a separate field for them."""
 
     @property
     def max_tokens(self) -> int:
-        """Tokens that the developer reserved for one answer; 0 if none are set."""
+        """Number of tokens that the developer reserved for one answer; 0 if not set."""
         return _positive_int(self.config.completion_params.get("max_tokens")) or 0
 
     def can_call_tools(self) -> bool:
@@ -93,14 +93,14 @@ class ModelSelection(BaseModel):
         return self.features is None or bool(self.features & _TOOL_CALL_FEATURES)
 
     def can_take(self, kind: str) -> bool:
-        """Whether the model accepts such files. Without a description of it only images, as all GPT-5 models do."""
+        """Return whether the model accepts such files. An unknown model accepts only images, like all GPT-5 models."""
         feature, _ = _PARTS.get(kind, (None, None))
         if self.features is not None:
             return feature in self.features
         return feature == "vision"
 
     def redacted(self, secrets: Redactor) -> Self:
-        """A copy without the node's secrets in the conversation so far."""
+        """Return a copy without the node's secrets in the conversation so far."""
 
         def redacted(medium: Medium) -> Part:
             return medium.model_copy(update={"filename": secrets.text(medium.filename)})
@@ -147,7 +147,7 @@ class ModelSelection(BaseModel):
 
 
 def read_fallback_model(text: str) -> LLMModelConfig | None:
-    """The model that ``fallback_model`` names; None if it is blank. A model's name may contain slashes."""
+    """Parse ``fallback_model``; None if it is blank. A model's name may contain slashes."""
     if not (text := text.strip()):
         return None
     if named := _NAMED_MODEL.fullmatch(text):
@@ -197,7 +197,7 @@ def _read_history(raw: object, note: Note) -> Iterator[PromptMessage]:
 
 
 def _changed(message: PromptMessage, text: Callable[[str], str], medium: Callable[[Medium], Part]) -> PromptMessage:
-    """The message with its texts and media replaced. The memory holds no calls."""
+    """Return the message with its texts and media replaced. Dify's memory has no calls."""
 
     def changed(part: Part) -> Part:
         if isinstance(part, TextPromptMessageContent):
@@ -210,7 +210,7 @@ def _changed(message: PromptMessage, text: Callable[[str], str], medium: Callabl
         shown = text(content)
     else:
         shown = [changed(part) for part in content]
-    if shown == message.content:  # copying the message takes longer than reading it
+    if shown == message.content:  # copying the message would take longer than parsing it
         return message
     return message.model_copy(update={"content": shown})
 
@@ -235,14 +235,14 @@ def _file_part(file: File, model: ModelSelection, seconds: float, note: Callable
             data = fetch_file(file.url, file.size or 0, MAX_FILE_BYTES)
     except FileUnavailable as reason:
         if isinstance(reason, FileNotDelivered):
-            server = "/".join(file.url.split("/")[:3]).rpartition("@")[2]  # the rest of the address is a signature
+            server = "/".join(file.url.split("/")[:3]).rpartition("@")[2]  # the rest contains a signature
             note(Quoting(f"{server} did not deliver the file {name}: {reason}; {_ADDRESSES}"))
         return TextPromptMessageContent(data=f"[{file.type.value} {name}: {reason}]")
     return content_of(file.type, data, file.mime_type or sniff_mime_type(data), name, file.extension or "")
 
 
 def content_of(kind: str, data: bytes, mime_type: str, name: str, extension: str = "") -> Medium:
-    """A file in a message for the model."""
+    """Return a file as a part of a message for the model."""
     part = _PARTS[kind][1](
         format=extension.removeprefix(".") or mime_type.rsplit("/", 1)[-1],
         base64_data=base64.b64encode(data).decode(),

@@ -23,7 +23,7 @@ _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_.-]")
 
 
 def safe_names(names: Iterable[str]) -> dict[str, str]:
-    """A safe name for each of these names that some API refuses, different from all other names.
+    """Return a safe, unique name for each of these names that some API refuses.
 
     The same names in the same order get the same safe names.
     """
@@ -53,9 +53,9 @@ _DEFINITIONS = ("#/$defs/", "#/definitions/")
 
 
 def safe_property_names(schema: Mapping[str, Any]) -> dict[str, str]:
-    """A safe name for each property of an object whose name some API refuses.
+    """Return a safe name for each property of an object whose name some API refuses.
 
-    Empty if other parts of the schema depend on the own names. Such properties keep their names.
+    The result is empty if other parts of the schema depend on the names. Then the properties keep them.
     """
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or not _TELLS_BY_NAME.isdisjoint(schema):
@@ -91,7 +91,7 @@ def with_property_names(schema: Mapping[str, Any], names: Mapping[str, str]) -> 
 
 
 def _with_own_name(part: object, own_name: str) -> object:
-    """The schema of a property with its own name in the description, since it may mean more than the safe name."""
+    """Return a property's schema with the original name in the description, because the safe name may say less."""
     if not isinstance(part, Mapping):
         return part
     said = template.OWN_NAME_OF_PARAMETER.format(name=json.dumps(own_name, ensure_ascii=False))

@@ -1,8 +1,8 @@
-"""The node's parameters, read from every form in which Dify sends them.
+"""Parses the node's parameters from every form in which Dify sends them.
 
-A value that the user did not set ('' / None / [] / [None] / no key) becomes the default; an unusable value is changed
-and noted. Texts become well-formed here, and ``redacted`` replaces the node's secrets in everything that the model
-reads.
+A value that the user did not set ('' / None / [] / [None] / no key) becomes the default. An unusable value is changed
+and noted in the log. Texts are made well-formed, and ``redacted`` replaces the node's secrets in everything that the
+model reads.
 """
 
 import json
@@ -29,7 +29,7 @@ _TAG = re.compile(r"[<\[◁]\S{2,49}")
 _PAIR = 2
 _SEPARATOR = re.compile(r"[,，、\n]")
 
-# Readers take a value that was set, the default, and a function that notes what is wrong with the value.
+# Readers receive a value that was set, the default, and a function that notes problems with the value.
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Limits:
             else:
                 allowed = f"outside {self.least} to {self.most}"
             note(Quoting(f"{number:g} is {allowed}; {self._named(clamped)} is used"))
-        return max(int(clamped), math.ceil(min(clamped, 1)))  # 0.4 is a limit, and 0 may mean none
+        return max(int(clamped), math.ceil(min(clamped, 1)))  # 0.4 is a limit, but 0 may mean no limit
 
     def _named(self, number: float) -> str:
         if number == 0 and self.most is None:
@@ -100,7 +100,7 @@ def _switch(value: object, default: bool, note: Note) -> bool:  # noqa: FBT001 -
 
 
 def _names(value: object, *_: object) -> tuple[str, ...]:
-    """Names from a list, from the text of one, or separated by commas (of any script) or lines."""
+    """Parse names from a list, from the text of a list, or from a text with commas (of any script) or line ends."""
     return tuple(in_turns(_each_name(value)))
 
 
@@ -118,7 +118,7 @@ def _each_name(value: object) -> Iterator[str]:
 
 
 def _guarded_names(value: object, *_: object) -> tuple[str, ...]:
-    """Names of tools. A text without a name is kept, so that it causes an error instead of meaning "no tool"."""
+    """Parse names of tools. A text without a name is kept, so that it raises an error instead of meaning "no tool"."""
     said = ""
     if isinstance(value, str):
         said = value.strip()
@@ -150,7 +150,7 @@ def _call_form(value: object, default: CallForm, note: Note) -> CallForm:
 
 
 def _thought_tags(value: object, default: tuple[str, ...], note: Note) -> tuple[str, ...]:
-    """An opening and a closing tag. For <x> and [x] the closing tag is derived."""
+    """Parse an opening and a closing tag. For <x> and [x] the closing tag is derived."""
     tags = _text(value).split()
     if len(tags) == 1 and tags[0][-1] in ">]":
         tags.append(f"{tags[0][:1]}/{tags[0][1:]}")
@@ -161,7 +161,7 @@ def _thought_tags(value: object, default: tuple[str, ...], note: Note) -> tuple[
 
 
 def _extra_outputs(value: object, _default: object, note: Note) -> frozenset[ExtraOutput]:
-    """Names of variables in upper or lower case. Unknown names are noted."""
+    """Parse names of variables in upper or lower case. Unknown names are noted."""
     known = {choice.value: choice for choice in ExtraOutput}
     names = _names(value)
     if unknown := ", ".join(repr(name) for name in names if name.casefold() not in known):
@@ -191,17 +191,17 @@ class StrategyParams(BaseModel):
     instruction: Text = ""
     query: Text = ""
     context: Any = None
-    """A str, a dict, or a list of either, as the knowledge node outputs it."""
+    """The context: a str, a dict, or a list of either, as the knowledge node outputs it."""
     files: Annotated[tuple[File, ...], Items(File.model_validate)] = ()
     skills: Text = ""
     """Documents in the form of SKILL.md, written by the developer."""
     approval_required: Annotated[tuple[str, ...], _guarded_names] = ()
-    """Names, ``provider/name`` or ``*``. Empty means no tool."""
+    """Tools that need an approval: names, ``provider/name`` or ``*``. Empty means no tool."""
     approval: Text = ""
     state: Text = ""
     answer_schema: Text = ""
     answer_tools: Annotated[tuple[str, ...], _guarded_names] = ()
-    """Same format as ``approval_required``."""
+    """Tools whose results are the answer, in the same format as ``approval_required``."""
     answer_criteria: Text = ""
     show_sources: Switch = True
     emit_intermediate_thoughts: Switch = False
@@ -211,7 +211,7 @@ class StrategyParams(BaseModel):
     maximum_tool_calls: Annotated[int, Limits(0)] = 0
     tool_result_limit: Annotated[int, Limits(1_000, 200_000)] = 20_000
     allowed_tools: Annotated[tuple[str, ...], _names] = ()
-    """Names or ``provider/name``. Empty allows all tools."""
+    """Tools that the model may use: names or ``provider/name``. Empty allows all tools."""
     tools_in_prompt: Annotated[int, Limits(0, 500)] = 40
     """If there are more tools, prompts offer only the first ones, and the model searches for the others."""
     tool_calls: Annotated[CallForm, _call_form] = CallForm.AUTO
@@ -291,7 +291,7 @@ def _was_left_alone(value: object) -> bool:
 
 
 def _as_json(value: object) -> object:
-    """A parameter as the host sent it: the SDK has turned files, alone or in a list, into File objects."""
+    """Return a parameter as the host sent it. The SDK converts files, alone or in a list, to File objects."""
     if isinstance(value, list):
         return [_as_json(item) if isinstance(item, BaseModel) else item for item in value]
     if isinstance(value, BaseModel):
@@ -338,7 +338,7 @@ def _named(value: object) -> Iterator[str]:
 
 
 def _redacted_tool(tool: Mapping[str, Any], secrets: Redactor) -> Mapping[str, Any]:
-    """The declaration without secrets in what the model sees. A parameter's default is not shown to it, and stays."""
+    """Return the declaration without secrets in the parts that the model sees. It does not see defaults, which stay."""
     description, parameters = secrets.values([tool.get("description"), tool.get("parameters")])
     for shown, own in zip(parameters or (), tool.get("parameters") or (), strict=True):
         if isinstance(own, dict) and "default" in own:

@@ -39,11 +39,11 @@ _MAX_LENGTH = 400_000
 
 
 class SchemaUnusable(Exception):  # noqa: N818 - says what is the matter
-    """Says why the schema cannot be used."""
+    """Raised for a schema that cannot be used. The message says why."""
 
 
 def kept[T](make: Callable[[dict[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
-    """Cache what is made of a schema, since a node's tools are the same in every run; raises ``SchemaUnusable``."""
+    """Cache the result of ``make``, because a node's tools are the same in every run. Raises ``SchemaUnusable``."""
 
     @lru_cache(maxsize=_MAX_KEPT)
     def made(text: str) -> T:
@@ -141,7 +141,7 @@ class _Measured:
     def _of(self, node: object, path: frozenset[str], same: frozenset[str] = frozenset()) -> _Size:
         """The size of a schema; ``path`` are the references that led to it.
 
-        ``same`` are those references that led here directly, without a keyword in between. To follow one of them again
+        ``same`` are the references that led here directly, without a keyword in between. Following one of them again
         would never end.
         """
         self._schemas += 1
@@ -172,7 +172,7 @@ class _Measured:
             of_keyword.extend(self._of(each, path, still_same) for each in inner)
         sizes.append(_Size(*map(max, zip(*one_of_them, strict=True))))
         if "unevaluatedProperties" in node or "unevaluatedItems" in node:
-            sizes *= 4  # The library evaluates again what they depend on.
+            sizes *= 4  # The library evaluates their dependencies again.
         return _Size(*map(sum, zip(*sizes, strict=True)))
 
     def _referred_to(self, node: Mapping[str, Any], path: frozenset[str], same: frozenset[str]) -> Iterator[_Size]:
@@ -265,7 +265,7 @@ type Place = tuple[str | int, ...]
 
 
 class Problem(NamedTuple):
-    """What is wrong with a value at a place: "must be a number, got null", or a sentence that follows a colon."""
+    """An error at a place in a value, such as "must be a number, got null", or a sentence that follows a colon."""
 
     place: Place
     predicate: str
@@ -273,7 +273,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """Tells whether values fit a schema. Raises ``Unchecked`` for a value that is too large."""
+    """Checks whether values fit a schema. Raises ``Unchecked`` for a value that is too large."""
 
     schema: Mapping[str, Any]
     _measured: _Measured
@@ -377,7 +377,7 @@ def _depth(value: object) -> int:
     return 1 + max(map(_depth, inner), default=0)
 
 
-# What the library's errors say is wrong with a value.
+# Sentences for the library's errors.
 
 _MAX_QUOTE_LENGTH = 200
 _MAX_SENTENCES = 3
@@ -386,7 +386,7 @@ _NOT_SATISFIED = Problem((), tool_errors.DOES_NOT_SATISFY)
 
 
 class _Leaf(NamedTuple):
-    """What is wrong at one place. If there are alternatives, the closest one counts."""
+    """The error at one place. If there are alternatives, the closest one counts."""
 
     place: Place
     error: ValidationError
@@ -416,8 +416,8 @@ def _branches(error: ValidationError) -> list[list[ValidationError]]:
 
 
 def _telling(error: ValidationError) -> int:
-    """The sort key of errors at one place: first the one that lists all values, then the one that names the type."""
-    # The library looks at "unevaluated…" first; whether it fails depends on all the others.
+    """Return the sort key of errors at one place: first an error that lists all values, then one about the type."""
+    # The library checks "unevaluated…" first, but its result depends on all other keywords.
     name = error.kind.name
     if name.startswith("unevaluated"):
         return 3
@@ -485,10 +485,10 @@ _LEFT_OUT: Any = object()
 
 
 def fitted(check: Check, given: object, name: str, *, takes_texts: bool) -> tuple[object, list[str]]:
-    """A value in the types that a schema asks for, and the first few remaining errors as sentences.
+    """Return a value converted to the types of a schema, and the first few remaining errors as sentences.
 
     ``name`` is the argument's name; "" means all arguments together. With ``takes_texts``, a boolean, object or array
-    may become its JSON text as a whole: tools ask for "a JSON string". Raises ``Unchecked``.
+    may become its JSON text as a whole, because some tools ask for "a JSON string". Raises ``Unchecked``.
     """
     value = given
     fitting = _Fitting(takes_texts)
@@ -518,7 +518,7 @@ def _changed(value: object, changes: Mapping[Place, object]) -> object:
 
 
 class _Fitting:
-    """Finds what should stand where a value does not fit. Each place is changed only once."""
+    """Finds replacements for parts of a value that do not fit. Each place is changed only once."""
 
     def __init__(self, takes_texts: bool) -> None:  # noqa: FBT001 - one caller
         self._takes_texts = takes_texts

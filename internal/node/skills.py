@@ -53,13 +53,13 @@ class Skills:
         return cls(by_name, {name: None for name in read if name in by_name})
 
     def look_up(self, arguments: Mapping[str, Any]) -> tuple[str, OurWords | None]:
-        """Answer a call of ``read_skill``, whose schema knows the names."""
+        """Answer a call of ``read_skill``. Its schema allows only existing names."""
         name = str(arguments["name"])
         self.read = {**{each: None for each in self.read if each != name}, name: None}
         return self.by_name[name].body, None
 
     def known(self, most: float, size: Callable[[str], int]) -> list[Skill]:
-        """The skills that earlier runs have read and that fit into ``size``, the most recently read first."""
+        """Return the skills that earlier runs have read, the most recent first, as far as they fit into ``most``."""
         newest = [self.by_name[name] for name in reversed(self.read)]
         ends = accumulate(size(skill.body) for skill in newest)
         return [skill for skill, end in zip(newest, ends, strict=True) if end <= most]
@@ -77,7 +77,7 @@ def read_skills(text: str) -> list[Skill]:
     """Read each document of a text in the form of SKILL.md.
 
     Raises:
-        InvalidParameters: what cannot be read, and what would be right.
+        InvalidParameters: the text is invalid. The message says where, and what would be correct.
     """
     if looks_like_selector(text):
         raise InvalidParameters(f"parameter 'skills': {missing_variable(text)}")
@@ -154,7 +154,7 @@ def _by_yaml(header: str) -> _Fields:
         if not isinstance(key, yaml.ScalarNode):
             continue
         if not isinstance(value, yaml.ScalarNode) and key.value in _READ:
-            return []  # "[draft] Refunds" is meant as a text
+            return []  # "[draft] Refunds" is intended as a text
         fields.append((key.value.lower(), _one_line(value)))
     return fields
 

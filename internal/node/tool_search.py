@@ -20,13 +20,13 @@ MAX_FOUND = 8
 """Maximum number of tools that one search returns (docs/many-tools.md)."""
 _LINE_LENGTH = 120
 _NAME_WEIGHT = 3
-"""How many times a word of a name counts."""
+"""Weight of a word in a name. Other words have the weight 1."""
 _SATURATION = 1.2
 _LENGTH_SHARE = 0.75
 """The usual k1 and b of BM25."""
 _STEM_LENGTH = 6
 _WHOLE = 3
-"""A word of at most this many letters must match as a whole. Of a longer word only the beginning must match, because
+"""Maximum letters of a word that must match as a whole. For a longer word only the beginning must match, because
 languages inflect the end."""
 
 _UNSPACED = (
@@ -61,7 +61,7 @@ def _terms(query: str) -> Iterator[str]:
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """The names that share the most pairs of letters with ``name``, which does not exist; the closest first."""
+    """Return the names that share the most pairs of letters with an unknown ``name``, the closest first."""
     wanted = set(pairwise(name.casefold()))
 
     def likeness(other: str) -> float:

@@ -1,4 +1,4 @@
-"""The node's tools as the model sees them, and how its names lead back to the host's tools."""
+"""The node's tools as the model sees them, and the mapping from their names back to the host's tools."""
 
 import hashlib
 import json
@@ -81,7 +81,7 @@ _TYPES_OF: Mapping[str, tuple[type, ...]] = {"string": (str,), "number": (int, f
 
 
 class _Unusable(Exception):  # noqa: N818 - says what is the matter
-    """This parameter or tool cannot be offered to a model; the reason quotes nothing."""
+    """Raised for a parameter or tool that cannot be offered to a model. The message quotes nothing."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class ToolParameter:
     takes_files: bool = False
     """Whether its values are names of this turn's files."""
     is_number: bool = False
-    """Whether it is a number, which Dify also reads from text, without rounding."""
+    """Whether the parameter is a number. Dify also reads numbers from text, without rounding them."""
     is_secret: bool = False
     """Whether the model's values for it must stay out of log, text and variables."""
     own_check: Check | None = None
@@ -240,7 +240,7 @@ class Tool:
     """One tool: its description for the model, and what is needed to call it."""
 
     name: str
-    """Unique in the toolbox, ``^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$``."""
+    """The name that the model sees: unique in the toolbox, ``^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$``."""
     own_name: str
     """The name that Dify uses."""
     provider: str
@@ -251,7 +251,7 @@ class Tool:
     parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
     """The parameters by their own names."""
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Values that the developer set, some of them secret; they win over any argument."""
+    """Values that the developer set. Some may be secret. They override the model's arguments."""
     setting: str = ""
     """Distinguishes tools of the same name in the node: a digest of the credential's id and of the values that the
     developer set; "" if there are none. Secret values are not included, because a visible digest could give them
@@ -276,18 +276,18 @@ class Tool:
 
     @property
     def runs(self) -> bool:
-        """Whether the host runs its calls, as it does for every tool of the node."""
+        """Whether the host runs the calls of the tool, as for every tool of the node."""
         return self.check is None
 
     @cached_property
     def own_names(self) -> Mapping[str, str]:
-        """Own names of parameters by the names that the model sees, for those that differ."""
+        """The tool's own names of parameters by the names that the model sees, if they differ."""
         if self.check is not None:
             return {name: own for own, name in safe_property_names(self.check.schema).items()}
         return {each.name: each.own_name for each in self.parameters.values() if each.name != each.own_name}
 
     def in_own_names(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments under the tool's own names. They may have either kind of name."""
+        """Return the arguments under the tool's own names. The given arguments may have either kind of name."""
         return {self.own_names.get(name, name): value for name, value in arguments.items()}
 
     def in_told_names(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -300,7 +300,7 @@ class Tool:
 
     @cached_property
     def told_check(self) -> Check | None:
-        """The check of a virtual tool, for arguments under the names that the model sees."""
+        """The check of a virtual tool for arguments under the names that the model sees."""
         if self.check is None or not self.own_names:
             return self.check
         return replace(check_of(with_property_names(self.check.schema, self._told_names)), more=self.check.more)
@@ -399,7 +399,7 @@ class Toolbox:
 
     @cached_property
     def prompt_tools(self) -> tuple[PromptMessageTool, ...]:
-        """The tools in every request of the run. They are always the same bytes."""
+        """The tools in every request of the run. They are serialized to the same bytes each time."""
         tools = in_turns(self.tools.items())  # The schemas of 600 tools take 60 ms.
         return tuple(tool.prompt_tool for name, tool in tools if name not in self.held_back)
 
@@ -521,9 +521,9 @@ def _setting(raw: Mapping[str, Any]) -> str:
 
 
 def _read_description(raw: Mapping[str, Any]) -> str:
-    """The developer's description for the model, or else the description for people, the label, or the name.
+    """Return the developer's description for the model, or else the description for people, the label or the name.
 
-    It is never blank (docs/model-facts.md, "Names and schemas that APIs refuse").
+    The result is never blank (docs/model-facts.md, "Names and schemas that APIs refuse").
     """
     description = raw.get("description") or {}
     shown = description.get("human") or {}

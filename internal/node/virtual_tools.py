@@ -1,4 +1,4 @@
-"""Virtual tools, which never run: a call submits something to the agent, or looks something up in its data."""
+"""Virtual tools. The host never runs them: a call submits something to the agent, or reads the agent's own data."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ READ_SKILL = "read_skill"
 SUBMISSIONS = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION, SUBMIT_REVIEW})
 """Tools with which the model submits something."""
 LOOKUPS = frozenset({READ_RESULT, FIND_TOOLS, READ_SKILL})
-"""Tools that the agent answers from its own data. For the user and later runs, their calls are not tool calls."""
+"""Tools that the agent answers from its own data. The user and later runs do not see their calls as tool calls."""
 NOT_RESULTS = SUBMISSIONS | {FIND_TOOLS, READ_SKILL}
 """Tools whose results are not evidence for an answer."""
 RESERVED_NAMES = SUBMISSIONS | LOOKUPS
@@ -128,19 +128,19 @@ def _texts(description: str, **limits: int) -> dict[str, Any]:
 
 
 def _blank_subtasks(plan: Mapping[str, Any]) -> Iterator[Problem]:
-    """A problem for each blank subtask. A pattern could check this, but its error is harder to read for a model."""
+    """Yield a problem for each blank subtask. A pattern could check this, but its error would be harder to read."""
     if not all(name.strip() for name in plan["subtasks"]):
         yield Problem(("subtasks",), tool_errors.BLANK_SUBTASK)
 
 
 def _unnamed_problems(review: Mapping[str, Any]) -> Iterator[Problem]:
-    """A problem if a failed review does not name what is wrong, since the rewrite needs it."""
+    """Yield a problem if a failed review does not name any problems, because the rewrite needs them."""
     if not review["passes"] and not any(problem.strip() for problem in review["problems"]):
         yield Problem(("problems",), tool_errors.NO_PROBLEM_NAMED)
 
 
 def _offset_and_find(arguments: Mapping[str, Any]) -> Iterator[Problem]:
-    """A problem if both are used. Models that fill in every argument write 0 or "" for the one they do not mean."""
+    """Yield a problem if both are used. Models that fill in every argument write 0 or "" for the unused one."""
     if arguments.get("offset") and arguments.get("find"):
         yield Problem((), template.OFFSET_OR_FIND)
 
@@ -149,7 +149,7 @@ def _virtual(name: str, description: str, check: Check, lookup: Lookup | None = 
     return Tool(name, name, provider="", description=description, check=check, lookup=lookup)
 
 
-# The answer in a schema, as the node's variable. The text has the unchanged answer.
+# An answer with a schema, as the node's variable. The text has the unchanged answer.
 
 
 @dataclass(frozen=True)
