@@ -1,4 +1,4 @@
-"""Sources that the answer may cite: the node's context first, then what the tools brought; read, numbered, listed."""
+"""Sources that the answer may cite: parsed from the node's context and the tools' results, numbered, and listed."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ from prompt import template
 
 MAX_TITLE_LENGTH = 200
 _MAX_METADATA_SIZE = 10_000
-"""Bytes of a source's metadata."""
+"""Maximum bytes of a source's metadata."""
 
 RESOURCE_FIELDS: Mapping[str, type] = {
     **dict.fromkeys(("dataset_id", "dataset_name", "document_id", "document_name", "data_source_type"), str),
@@ -26,19 +26,19 @@ RESOURCE_FIELDS: Mapping[str, type] = {
     "score": float,
     "doc_metadata": dict,
 }
-"""Fields of the SDK's RetrieverResource, except for ``position``, which is the source's number."""
+"""The fields of the SDK's RetrieverResource with their types, except ``position``, which is the source's number."""
 _RENAMED = {
     "segment_hit_count": "hit_count",
     "segment_word_count": "word_count",
     "segment_index_node_hash": "index_node_hash",
     "document_data_source_type": "data_source_type",
 }
-"""Keys of the knowledge node's metadata, and the fields that they fill."""
+"""Keys in the knowledge node's metadata, with the fields that they fill."""
 _FIELD_OF = {name: (name, kind) for name, kind in RESOURCE_FIELDS.items()} | {
     key: (name, RESOURCE_FIELDS[name]) for key, name in _RENAMED.items()
 }
 _KNOWLEDGE_FIELDS = frozenset({"metadata", "files", "position", *_RENAMED, *RESOURCE_FIELDS})
-# What search tools and vector stores call the text of a result; the first that holds text counts.
+# Names that search tools and vector stores use for the text of a result. The first name with a text is used.
 _CONTENT_NAMES = ("page_content", "text", "snippet", "summary", "body", "description", "abstract")
 _TITLE_NAMES = ("title", "document_name", "dataset_name")
 _LINK_NAMES = ("url", "link", "href", "source_url", "source", "document_id")
@@ -56,7 +56,7 @@ _CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|`[^`\n]+`", re.MULTIL
 _NUMBERED_LINE = re.compile(
     r"^(?:[^\w\n\[【]*+\d{1,3}[.)])?[^\w\n\[【]*+[\[【](\d{1,4})[\]】][^\w\n]*+(\w.*)$", re.MULTILINE
 )
-"""A line that begins with a citation: "- **[1]** Handbook"."""
+"""A line that begins with a citation, such as "- **[1]** Handbook"."""
 _ENDS_A_SENTENCE = re.compile(r"[.!?。！？．｡…][\s*_\"'”’»」』)\]]*\Z")
 _OWN_HEADING = re.compile(
     r"^[^\w\n]*+(?:sources?|references?|citations?|fontes?|referências|出典|参考文献|参照元|来源|参考资料)"
@@ -64,21 +64,22 @@ _OWN_HEADING = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _MARKUP = re.compile(r"[\\`*\[\]<>~&$|]|(?<!\w)_|_(?!\w)|:(?=//)")
-"""What may act within a line of Markdown; other punctuation would only look odd where Markdown is not rendered."""
+"""Characters with an effect in a line of Markdown. They are escaped, but other punctuation is not, because its escapes
+would look odd where Markdown is not rendered."""
 _SAFE_IN_LINK = ":/?#[]@!$&'*+,;=%"
 
 
 class Source(NamedTuple):
-    """One source, before it has a number."""
+    """A source that has no number yet."""
 
     title: str
     content: str
     resource: Mapping[str, Any] = MappingProxyType({})
-    """What is known of it in RESOURCE_FIELDS, each of the field's type."""
+    """The known values of RESOURCE_FIELDS, each in the type of its field."""
     link: str = ""
 
     def shortened(self, length: int) -> "Source":
-        """A copy in which no text is longer than this."""
+        """Return a copy whose texts have at most this many characters."""
         resource = {name: value[:length] if isinstance(value, str) else value for name, value in self.resource.items()}
         return self._replace(content=self.content[:length], resource=resource)
 
@@ -88,7 +89,7 @@ class Source(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Title and page, as a person would name it."""
+        """The title and the page, as a person would name the source."""
         page = self.resource.get("page")
         if page is None:
             return self.title
@@ -96,19 +97,19 @@ class Source(NamedTuple):
 
     @property
     def identity(self) -> tuple[str | None, str, str]:
-        """Two sources with the same identity are one."""
+        """The values that identify the source. Sources with the same identity get one number."""
         return (self.document_id or self.title, str(self.resource.get("segment_id") or ""), self.content)
 
 
 class NumberedSources:
-    """The sources of one run, numbered as they were first offered, on from the last number of earlier runs."""
+    """The sources of one run, numbered in the order of their first appearance after the last number of earlier runs."""
 
     def __init__(self, last: int = 0) -> None:
         self.last = last
         self._entries: dict[tuple[str | None, str, str], tuple[int, Source]] = {}
 
     def add(self, sources: Iterable[Source]) -> list[int]:
-        """Number these sources; one that is already listed keeps its number."""
+        """Number these sources and return their numbers. A source that is already listed keeps its number."""
         numbers = list[int]()
         for source in in_turns(sources):
             number, _ = self._entries.setdefault(source.identity, (self.last + 1, source))
@@ -121,7 +122,7 @@ class NumberedSources:
 
 
 def context_block(entries: Iterable[tuple[int, Source]]) -> str:
-    """The numbered ``<context>`` block, "" without sources; our own tags inside the data are escaped."""
+    """Return the numbered ``<context>`` block, or "" without sources. The agent's own tags in the data are escaped."""
     blocks = [
         f'<source number="{number}" title="{attribute(source.title)}">\n{escaped(source.content)}\n</source>'
         for number, source in in_turns(entries)
@@ -132,7 +133,7 @@ def context_block(entries: Iterable[tuple[int, Source]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Data with our own tags escaped."""
+    """Return data with the agent's own tags escaped."""
     if "<" not in text:
         return text
     first, *others = text.split("<")
@@ -140,12 +141,12 @@ def escaped(text: str) -> str:
 
 
 def attribute(text: str) -> str:
-    """Data as the value of an attribute in our tags."""
+    """Return data as the value of an attribute in the agent's own tags."""
     return " ".join(escaped(text).replace('"', "&quot;").split())
 
 
 def citation_lines(entries: Iterable[tuple[int, Source]]) -> str:
-    """The lines that tell the model the sources of a tool's result; "" without any."""
+    """Return the lines that list the sources of a tool's result for the model; "" if there are none."""
     lines = [f"[{number}] {source.label}" for number, source in entries]
     if lines:
         return "\n".join([template.TOOL_SOURCES_HEADER, *lines])
@@ -153,15 +154,16 @@ def citation_lines(entries: Iterable[tuple[int, Source]]) -> str:
 
 
 def cited_numbers(answer: str) -> frozenset[int]:
-    """The numbers that the answer cites, such as [1] or [2, 3]."""
-    listed = frozenset(_CITATION.findall(answer))  # the same again and again, in a long answer
+    """Return the numbers that the answer cites, such as [1] or [2, 3]."""
+    listed = frozenset(_CITATION.findall(answer))  # a long answer repeats the same citations
     return frozenset(int(digits) for numbers in listed for digits in re.findall(r"\d+", numbers))
 
 
 def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Callable[[str], str]) -> str:
-    """The sources that an answer cites outside code, as a Markdown list under the numbers that it uses.
+    """Return the sources that an answer cites outside code, as a Markdown list with their numbers.
 
-    "" if it cites none or has such a list itself. Sources of the same title and link are one line.
+    The list is "" if the answer cites no source or already has such a list. Sources with the same title and link share
+    a line.
     """
     entries = tuple(entries)
     prose = ""
@@ -183,10 +185,10 @@ def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Calla
 
 
 def _lists_sources(prose: str, sources: Mapping[int, Source]) -> bool:
-    """Whether an answer lists its sources itself: under a heading, or in lines that name them by their numbers.
+    """Return whether an answer lists its own sources: under a heading, or in lines with their numbers and names.
 
-    A line that begins with a citation may also go on in prose. It is one of a list if it says no more than what the
-    source is called, or if it is no sentence and the rest of the answer cites the same number.
+    A line that begins with a citation may also continue as prose. It belongs to a list if it has only the name of the
+    source, or if it is not a sentence and the rest of the answer cites the same number.
     """
     if _OWN_HEADING.search(prose):
         return True
@@ -202,16 +204,16 @@ def _lists_sources(prose: str, sources: Mapping[int, Source]) -> bool:
 
 
 def _bare(text: str) -> str:
-    """The letters and digits of a text."""
+    """Return only the letters and digits of a text."""
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def read_context(context: object) -> list[Source]:
-    """Read the ``context`` parameter: str, dict, list of either, or nothing; a list or dict may be given as text."""
+    """Parse the ``context`` parameter: str, dict, list of either, or nothing. A list or dict may be given as text."""
     if isinstance(context, str):
         context = read_pasted(context)
         if context.lstrip().startswith(("[", "{")):
-            with contextlib.suppress(ValueError, RecursionError):  # what only begins like JSON is a text
+            with contextlib.suppress(ValueError, RecursionError):  # invalid JSON is a text
                 context = parse_pasted(context) or context
     return list(_read_context(context))
 
@@ -231,9 +233,9 @@ def _read_context(value: object) -> Iterator[Source]:
 
 
 def read_source(item: Mapping[str, Any]) -> Source | None:
-    """Read one knowledge result, retriever resource or other object; None when it says nothing.
+    """Parse one knowledge result, retriever resource or other object; None if it has no content.
 
-    Of a knowledge result of Dify's the model reads the content; any other object reaches it whole.
+    The model reads only the content of Dify's knowledge results, but all fields of any other object.
     """
     own = _said(item)
     metadata = item.get("metadata")
@@ -246,7 +248,7 @@ def read_source(item: Mapping[str, Any]) -> Source | None:
     title = " ".join(named.split())[:MAX_TITLE_LENGTH]
     content = resource.get("content") or ""
     if not content.strip():
-        # Dify's knowledge retrieval has metadata that is not for the model.
+        # Results of Dify's knowledge retrieval have metadata that is not intended for the model.
         is_knowledge = values.get("_source") == "knowledge" or "dataset_id" in values or "segment_id" in values
         told = {title_name if title == named else "", *(_KNOWLEDGE_FIELDS if is_knowledge else ())}
         content = _whole(own, told)
@@ -256,7 +258,7 @@ def read_source(item: Mapping[str, Any]) -> Source | None:
 
 
 def _title_name(values: Mapping[str, Any]) -> str:
-    """The first key of a title that an object has; "" for none."""
+    """Return the first key for a title that an object has; "" if there is none."""
     for name in _TITLE_NAMES:
         if name in values:
             return name
@@ -264,14 +266,14 @@ def _title_name(values: Mapping[str, Any]) -> str:
 
 
 def _said(item: object) -> dict[str, Any]:
-    """The fields of an object that hold something."""
+    """Return the fields of an object that are not empty."""
     if not isinstance(item, dict):
         return {}
     return {key: value for key, value in item.items() if value or isinstance(value, int | float)}
 
 
 def _link(values: Mapping[str, Any]) -> str:
-    """The first address on the web, of the object's own or of the document that it is from."""
+    """Return the first web address of the object or of the document that contains it."""
     for name in _LINK_NAMES:
         value = values.get(name)
         if isinstance(value, str) and _LINK.fullmatch(value.strip()):
@@ -283,7 +285,7 @@ def _link(values: Mapping[str, Any]) -> str:
 
 
 def _whole(item: Mapping[str, Any], told: set[str]) -> str:
-    """The text of an object without ``content``, and its other fields as JSON, except for those in ``told``."""
+    """Return the text of an object without ``content``, and its other fields as JSON, except the fields in ``told``."""
     texts = (name for name in _CONTENT_NAMES if isinstance(item.get(name), str) and item[name].strip())
     text_name = next(texts, "")
     rest = {key: value for key, value in item.items() if key != text_name and key not in told}
@@ -294,7 +296,7 @@ def _whole(item: Mapping[str, Any], told: set[str]) -> str:
 
 
 def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep values that have a field, in the field's type; an unusable value is left out."""
+    """Return the values that have a field, in the type of the field. Unusable values are omitted."""
     resource: dict[str, Any] = {}
     for key, value in values.items():
         field = _FIELD_OF.get(key)
@@ -306,7 +308,7 @@ def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
         if kind is str:
             resource[name] = _text(value)
         elif kind is dict:
-            with contextlib.suppress(ValueError):  # with more levels than a message has around it
+            with contextlib.suppress(ValueError):  # the value is too deeply nested for a message
                 if isinstance(value, dict) and len(to_json([[[[[[[[value]]]]]]]])) <= _MAX_METADATA_SIZE:
                     resource[name] = value
         elif isinstance(value, _READ_AS_A_NUMBER):

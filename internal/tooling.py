@@ -1,4 +1,4 @@
-"""Reads what a model writes in a tool call: the arguments, values of another type than asked for, the tool's name."""
+"""Parses a model's tool calls: the arguments, values of a wrong type, and the name of the tool."""
 
 import json
 import math
@@ -14,22 +14,23 @@ from prompt import tool_errors
 
 MAX_NESTING = 64
 MAX_ARGUMENTS_LENGTH = 1_000_000
-"""Characters of one call's arguments; with longer ones later requests would not fit, and no model writes as much."""
+"""Maximum characters of a call's arguments. With longer ones later requests would not fit, and no model writes as
+much."""
 _MAX_QUOTE_LENGTH = 200
 _MANY = 1_000
 _LONG = 100_000
 """Number of items or characters from which on work takes noticeable time."""
 _HARMLESS = frozenset({int, bool, type(None)})
 _ADVICE = {("Extra data", "{"): tool_errors.ONE_CALL_IN_A_TURN}
-"""Advice by the message of Python's parser and the character at which the error is."""
+"""Advice by the error message of Python's parser and the character at the position of the error."""
 
 
 class NoObjectError(ValueError):
-    """A text is not a JSON object; says why, where, and what to do."""
+    """Raised for a text that is not a JSON object. The message says why, where, and what to do."""
 
 
 class UnwritableError(ValueError):
-    """A value parses but cannot be sent to a tool; says where it is."""
+    """Raised for a parsed value that cannot be sent to a tool. The message says where it is."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -43,7 +44,7 @@ class UnwritableError(ValueError):
 
 @dataclass(frozen=True)
 class ToolArgumentsParseResult:
-    """The parsed arguments; with ``ok`` false, ``args`` is {} and ``error`` is a sentence for the model."""
+    """The parsed arguments. If ``ok`` is false, ``args`` is {} and ``error`` is a sentence for the model."""
 
     ok: bool
     args: dict[str, Any] = field(default_factory=dict)
@@ -51,7 +52,7 @@ class ToolArgumentsParseResult:
 
 
 def parse_tool_arguments(arguments: object) -> ToolArgumentsParseResult:
-    """Read "" as {} and the text of a JSON object as that object; anything else is an error with its position."""
+    """Parse a JSON object; "" means {}. Anything else results in an error with its position."""
     try:
         return ToolArgumentsParseResult(ok=True, args=parse_object(arguments))
     except (NoObjectError, UnwritableError) as problem:
@@ -59,9 +60,9 @@ def parse_tool_arguments(arguments: object) -> ToolArgumentsParseResult:
 
 
 def parse_object(arguments: object, advice: str = f"; {tool_errors.SEND_ONE_OBJECT}") -> dict[str, Any]:
-    """Read the text of a JSON object; the advice ends the error about anything else.
+    """Parse the text of a JSON object. The error about any other text ends with the advice.
 
-    Raises ``NoObjectError``, or ``UnwritableError`` for an object that could not be written as JSON again.
+    Raises ``NoObjectError``, or ``UnwritableError`` for an object that cannot be serialized as JSON again.
     """
     if not isinstance(arguments, str):
         raise NoObjectError(tool_errors.NOT_A_TEXT.format(kind=type(arguments).__name__))
@@ -95,12 +96,12 @@ def parse_object(arguments: object, advice: str = f"; {tool_errors.SEND_ONE_OBJE
 
 
 def without_quote(error: str) -> str:
-    """An error of ``parse_tool_arguments`` without its quote from the arguments, which may hold part of a secret."""
+    """Return an error of ``parse_tool_arguments`` without its quotation, which may contain a part of a secret."""
     return re.sub(rf", near (['\"]).*\1(?=; {tool_errors.SEND_ONE_OBJECT})", "", error)
 
 
 class NotANumberError(ValueError):
-    """NaN or an infinity, which Python's parser accepts and JSON does not have; the text is the word itself."""
+    """Raised for NaN or an infinity, which Python's parser accepts but JSON lacks. The message is the word itself."""
 
 
 def refuse_constant(name: str) -> None:
@@ -138,7 +139,7 @@ def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
             raise
 
 
-# What a model writes in another type than a schema asks for.
+# Conversion of values whose type differs from the schema.
 
 _SCALARS: Mapping[str, set[type]] = {"boolean": {bool}, "null": {type(None)}, "integer": {int}, "number": {int, float}}
 _PYTHON_TYPES: Mapping[str, set[type]] = {**_SCALARS, "array": {list}, "object": {dict}}
@@ -161,7 +162,7 @@ def converted(value: object, kind: str, *, is_whole: bool) -> object:
 
 
 def meant_option(value: object, options: Iterable[object]) -> object:
-    """The option that is written differently: 2 for ``"2"``, ``"False"`` for false; NOTHING without one."""
+    """Return the option that the value means in another spelling: 2 for ``"2"``, ``"False"`` for false; or NOTHING."""
     for option in options:
         text, other = (option, value) if isinstance(option, str) else (value, option)
         if isinstance(text, str) and not isinstance(other, str):
@@ -172,7 +173,7 @@ def meant_option(value: object, options: Iterable[object]) -> object:
 
 
 def _said(text: str) -> object:
-    """What a text such as "7", "True" or "[1]" says as JSON, else NOTHING."""
+    """Return the JSON value of a text such as "7", "True" or "[1]", or else NOTHING."""
     if text.strip().lower() in {"true", "false", "null"}:
         text = text.strip().lower()
     else:
@@ -209,9 +210,10 @@ _WITH_ARTICLE = {"null": "null", "array": "an array", "object": "an object", "in
 
 
 def wrong_type_error(value: object, kinds: Sequence[str]) -> str:
-    """The error about a value that has none of these JSON types (at least one): "must be a number, got null".
+    """Return the error about a value that has none of these JSON types (at least one): "must be a number, got null".
 
-    A text may be all that a model can send (docs/model-facts.md, "Names and schemas that APIs refuse").
+    An object or array that was sent as text gets advice, because a model may be unable to send anything but text
+    (docs/model-facts.md, "Names and schemas that APIs refuse").
     """
     names = [_WITH_ARTICLE.get(kind, f"a {kind}") for kind in kinds]
     wanted = " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -1,1 +1,1 @@
-"""Writes events out as messages that Dify understands; nothing else builds one."""
+"""Converts events to messages for Dify. No other package creates such messages."""

@@ -1,7 +1,7 @@
-"""The log of a run, as a person reads it: ROUND n, below it the model's turn and each CALL.
+"""The log of a run for people: ROUND n, and below it the model's turn and each CALL.
 
-A row shows the beginnings of values, without secrets. The row above it sums up costs and results. Dify shows about 24
-characters of a label, in capitals, and sorts the names in a row's data (docs/host-facts.md, "Log entries").
+A row shows the beginnings of values, without secrets. The row above it summarizes costs and results. Dify shows about
+24 characters of a label, in capitals, and sorts the names in a row's data (docs/host-facts.md, "Log entries").
 """
 
 import contextlib
@@ -34,11 +34,12 @@ _FINISH_REASONS = frozenset(
     {"stop", "end_turn", "stop_sequence", "eos", "complete", "completed", "tool_calls", "tool_use", "function_call"}
     | {"length", "max_tokens", "max_output_tokens", "content_filter", "safety", "refusal", "error"}
 )
-"""Finish reasons that a log without contents shows. Any other text from a provider could contain anything."""
+"""Finish reasons that a log without contents shows. Other texts from a provider are not shown, because they could
+contain anything."""
 _TOOLS = frozenset({"tool", "tool_calls"})
 
 MAX_PREVIEW_LENGTH = 2_000
-"""Characters of one value; Dify stores every row twice (docs/host-facts.md, "Log entries")."""
+"""Maximum characters of one value. Dify stores every row twice (docs/host-facts.md, "Log entries")."""
 _MAX_ERROR = 1_000
 _MAX_LABEL_LENGTH = 120
 _MAX_BEGINNING = 300
@@ -57,15 +58,15 @@ _Status = InvokeMessage.LogMessage.LogStatus
 
 @dataclass(frozen=True)
 class LogContent:
-    """How much of a run's contents its log shows: all of it, or names, sizes and kinds."""
+    """How much content a run's log shows: everything, or only names, sizes and kinds."""
 
     is_shown: bool = True
     tools: Mapping[str, Tool] = field(default_factory=dict)
-    """The tools that the model knows: no other name of a tool or an argument is one."""
+    """The tools that the model knows. Other names in its calls are not names of tools or arguments."""
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "LogContent":
-        """Read the setting that main.py has put into the environment: any value but ``on`` keeps contents out."""
+        """Read the setting that main.py has put into the environment. Any value except ``on`` keeps contents out."""
         return cls(environment.get("LOG_CONTENT", "on") == "on")
 
     def data(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -74,7 +75,10 @@ class LogContent:
         return {name: rebuilt(value, self._sized, name) for name, value in data.items()}
 
     def arguments(self, call: ToolCall) -> Mapping[str, Any] | str:
-        """The arguments by the tool's own names. Without contents only their sizes: a number may be an account's."""
+        """Return the arguments by the tool's own names; without contents only their sizes.
+
+        Even a number may be confidential, such as the number of an account.
+        """
         arguments: Mapping[str, Any] | str = wellformed(call.arguments)
         if call.parsed.ok:
             arguments = call.parsed.args
@@ -91,7 +95,7 @@ class LogContent:
         return {name if name in known else f"a name of {size_of(name)}": size_of(arguments[name]) for name in arguments}
 
     def reference(self, reference: Reference) -> object:
-        """The reference as the argument had it, in place of the results."""
+        """Return the reference as the model wrote it, instead of the results."""
         lengths = [f"{length:,} characters" for _, _, length in reference.results]
         if self.is_shown:
             return reference.shown
@@ -108,7 +112,7 @@ class LogContent:
         return size_of(text)
 
     def error(self, error: str) -> str:
-        """The error, or what kind of failure it is."""
+        """Return the error, or only the kind of failure if contents are kept out."""
         if self.is_shown or isinstance(error, OurWords):
             return error
         named = error.partition(":")[0]
@@ -117,7 +121,7 @@ class LogContent:
         return HostFailure(error).kind.value
 
     def _sized(self, value: object, name: str) -> object:
-        """The size of a text in place of the text."""
+        """Return the size of a text instead of the text."""
         if not isinstance(value, str):
             return value
         if name in _TOOLS:
@@ -138,7 +142,7 @@ def size_of(value: object) -> str:
 
 
 def error_text(error: str, secrets: KnownSecrets) -> str:
-    """The error text without anything that looks like a secret. A long text loses its middle."""
+    """Return an error text without anything that looks like a secret. The middle of a long text is removed."""
     shown = without_named(wellformed(secrets.for_people.error(error)))
     if len(shown) <= _MAX_ERROR:
         return shown
@@ -146,9 +150,9 @@ def error_text(error: str, secrets: KnownSecrets) -> str:
 
 
 def preview(value: object, redactor: Redactor) -> object:
-    """A value as a row shows it: the beginning of its text where it is long, without secrets.
+    """Return a value as a row shows it: without secrets, and only the beginning of a long text.
 
-    Values under a secret's name are hidden too. Here it is better to hide too much than too little.
+    Values under a name such as ``password`` are also hidden. Here it is better to hide too much than too little.
     """
     if isinstance(value, int | float) and abs(value) <= MAX_EXACT_INTEGER:
         return redactor.json(value)
@@ -166,7 +170,7 @@ def preview(value: object, redactor: Redactor) -> object:
 
 
 def _hidden(value: object, name: str) -> object:
-    """A mark in place of a value under a secret's name, also in JSON that a text holds."""
+    """Replace a value under the name of a secret with a mark, even in the JSON in a text."""
     if looks_secret(name) and not isinstance(value, bool) and value not in (None, "", [], {}):
         return REDACTED
     if not isinstance(value, str):
@@ -182,7 +186,7 @@ def _hidden(value: object, name: str) -> object:
 
 
 class LogRow(InvokeMessage.LogMessage):
-    """A log message whose metadata may hold ``icon``, which Dify's log view reads and the SDK's enum of keys lacks."""
+    """A log message whose metadata may contain ``icon``. Dify's log view reads it, but the SDK's enum lacks it."""
 
     data: dict[str, Any]
     metadata: dict[str, Any] | None = None  # type: ignore[assignment] # the reason for this class
@@ -190,16 +194,16 @@ class LogRow(InvokeMessage.LogMessage):
 
 @dataclass
 class _OpenRow:
-    """A row that was started, and what it will report about the rows below it."""
+    """A row that was started, with the data about the rows below it that it will report."""
 
     label: str
     data: dict[str, Any]
     is_call: bool = False
     is_round: bool = False
     said: str = ""
-    """The text of the model in the turn directly below."""
+    """The model's text in the turn directly below this row."""
     calls: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    """The calls directly below, by their keys."""
+    """The calls directly below this row, by their keys."""
     usage: Usage | None = None
     failed_calls: int = 0
 
@@ -215,10 +219,10 @@ class LogTree:
         self._notes = 0
         self._notes_of_run: list[object] = []
         self._looked_up: set[str] = set()
-        """Tools whose rows have named their provider."""
+        """Names of tools with a row that names their provider."""
 
     def messages(self, event: e.LogEvent) -> Iterator[AgentInvokeMessage]:
-        """The log messages of an event."""
+        """Yield the log messages for an event."""
         match event:
             case e.LogNote():
                 yield from self._note(event)
@@ -252,12 +256,12 @@ class LogTree:
         return self._start(event.key, event.model, {"request_ids": [*requests, event.request_id]})
 
     def summary(self, summary: e.RunSummary, data: Mapping[str, Any]) -> AgentInvokeMessage:
-        """The last log of a run. Dify's page cuts a label after some 25 letters."""
+        """Return the last log entry of a run. Dify's page cuts a label after about 25 letters."""
         shown = self._shown(data) | _said({"notes": self._notes_of_run})
         return self._write("summary", _Status.SUCCESS, f"ENDED: {summary.stop_reason}", shown)
 
     def close_all(self, error: str) -> Iterator[AgentInvokeMessage]:
-        """Finish every open log in error, innermost first; without a last row, the run's notes get one."""
+        """Finish every open row with the error, the innermost first. Then log the notes of the run in their own row."""
         for key in reversed(list(self._open)):
             yield self._finish(key, error=error)
         if self._notes_of_run:
@@ -281,7 +285,7 @@ class LogTree:
             yield self._finish(key, error=event.error or OurWords("left unfinished"))
         row = self._open[event.key]
         error = event.error
-        if row.is_round and row.failed_calls and not error:  # which Dify's page would show only below the row
+        if row.is_round and row.failed_calls and not error:  # Dify's page would show the errors only below the row
             error = OurWords(f"{row.failed_calls} of {len(row.calls)} calls failed")
         below = {
             "calls": [row.calls[key] for key in sorted(row.calls, key=lambda key: (len(key), key))],  # 2 before 10
@@ -358,12 +362,12 @@ class LogTree:
         return self._finish(event.key, call.elapsed_seconds, shown, icon, error=error)
 
     def _icon(self, tool: Tool) -> dict[str, str]:
-        """The icon that the tool brings, else its provider in the first row of the tool.
+        """Return the tool's icon if it has one, or else its provider, but only for the first row of the tool.
 
-        For every finished row that names a provider Dify looks the icon up while the stream waits; a row that brings
-        its icon costs nothing (docs/host-facts.md, "Icons and log look-ups"). So rows of models name none.
+        Dify looks up the icon for every finished row that names a provider, while the stream waits. A row with its own
+        icon costs nothing (docs/host-facts.md, "Icons and log look-ups"). Therefore rows of models name no provider.
         """
-        # The provider of a plugin is author/plugin/provider; a file name of any other leads nowhere.
+        # The id of a plugin's provider is author/plugin/provider. For other providers a file name would be useless.
         if _ADDRESS.fullmatch(tool.icon) or ("/" in tool.provider and _ASSET.fullmatch(tool.icon)):
             return {"icon": tool.icon}
         if not tool.provider or tool.name in self._looked_up or len(self._looked_up) == MAX_PROVIDERS:
@@ -390,7 +394,7 @@ class LogTree:
         metadata: Mapping[str, Any] | None = None,
         error: str | None = None,
     ) -> AgentInvokeMessage:
-        """Finish an open row; ``data`` is as it may be shown."""
+        """Finish an open row. ``data`` must already be fit to be shown."""
         row = self._open.pop(key)
         status = _Status.SUCCESS
         shown = {**row.data, **(data or {})}
@@ -407,12 +411,12 @@ class LogTree:
         return self._write(key, status, row.label, shown, error=error, metadata={**elapsed, **(metadata or {})})
 
     def _shown(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields as the log shows them, without empty ones."""
+        """Return the fields as the log shows them, without empty fields."""
         fields = _said(self._content.data(data)).items()
         return {name: preview(value, self._secrets.for_people) for name, value in fields}
 
     def _write(self, key: str, status: _Status, label: str, data: dict[str, Any], **end: Any) -> AgentInvokeMessage:  # noqa: ANN401 - error and metadata
-        """Keys are unique in a run, ids must be among all runs of a workflow."""
+        """Create a log message. Keys are unique in a run, but ids must be unique in all runs of a workflow."""
         above = None
         if outer := _key_above(key):
             above = f"{self._run}-{outer}"
@@ -425,12 +429,12 @@ def _said(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key_above(key: str) -> str:
-    """The key of the row that a row hangs from; "" for one at the top."""
+    """Return the key of the row above a row; "" for a top-level row."""
     return key.rpartition(".")[0]
 
 
 def cost(usage: Usage) -> dict[str, Any]:
-    """Tokens and price as Dify's panel reads them."""
+    """Return tokens and price in the form that Dify's panel reads."""
     price = {
         LogMetadata.TOTAL_PRICE.value: float(usage.total_price),
         LogMetadata.CURRENCY.value: usage.currency or "USD",

@@ -1,4 +1,4 @@
-"""Turns events into the messages that Dify understands: text here, the rest in ``log`` and ``outputs``."""
+"""Converts events to messages for Dify: text in this module, everything else in ``log`` and ``outputs``."""
 
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
@@ -33,9 +33,9 @@ from internal.text.texts import wellformed
 from internal.text.thoughts import TextStream
 
 MAX_TEXT_LENGTH = 256 * 1024
-"""Characters of one text message: 1.5 MiB at most as JSON, far below the line that kills a plugin."""
+"""Maximum characters of one text message. As JSON it has at most 1.5 MiB, far below the line that kills a plugin."""
 MAX_MESSAGE_BYTES = 3 * 1024 * 1024
-"""Bytes of a message that leaves; a line at stdout has a little more (``MAX_LINE_BYTES``)."""
+"""Maximum bytes of an outgoing message. A line on stdout may be slightly longer (``MAX_LINE_BYTES``)."""
 _CAN_GROW = frozenset(
     {
         InvokeMessage.MessageType.LOG,
@@ -45,8 +45,9 @@ _CAN_GROW = frozenset(
 )
 """Types of messages that contain values of any size. Texts, blobs and sources are split, and addresses are short."""
 MAX_AT_ONCE = 100
-"""Messages. The daemon passes a run's messages on through a queue of 128 places, and drops messages without an error
-when it is full. With a pause of 10 ms after every 100 none was lost (docs/host-facts.md, "Bursts of messages")."""
+"""Maximum number of messages without a pause. The daemon forwards a run's messages through a queue of 128 places and
+silently drops messages when it is full. With a pause of 10 ms after every 100 none was lost (docs/host-facts.md,
+"Bursts of messages")."""
 AT_ONCE_SECONDS = 0.020
 PAUSE_SECONDS = 0.010
 
@@ -59,10 +60,10 @@ def render(
     may_ask: bool = False,
     last_words: str = "",
 ) -> Generator[AgentInvokeMessage, None, None]:
-    """The messages of a run while it happens; ``may_ask`` says whether it may end in a question for approval.
+    """Yield the messages of a run while it runs. ``may_ask`` says whether it may end with a question for approval.
 
-    If the run fails, what is open is closed before the failure is raised, without the secrets in its text. The
-    ``last_words`` end what the user has read by then: the host shows no default value behind it.
+    If the run fails, open rows and thoughts are closed before the failure is raised, without secrets in its text. The
+    text that the user has read then ends with ``last_words``, because the host shows no default value after it.
     """
     text = TextStream(may_ask=may_ask)
     logs = LogTree(secrets, log_content)
@@ -86,13 +87,16 @@ def render(
     except Exception as failure:
         yield from _text_messages(text.broken_off(last_words))
         yield from logs.close_all(failure.detail if isinstance(failure, AgentError) else str(failure))
-        if isinstance(failure, AgentError):  # of any other ``errors.reported`` shows no text
+        if isinstance(failure, AgentError):  # ``errors.reported`` shows no text of other errors
             failure.args = (error_text(str(failure), secrets),)
         raise
 
 
 def redacted_text(events: Iterable[Event], secrets: KnownSecrets) -> Iterator[Event]:
-    """Redact the texts of a run, which come in pieces; if it fails, what was held back comes before the failure."""
+    """Redact the texts of a run, which arrive in pieces.
+
+    If the run fails, the text that is held back is yielded before the failure is raised.
+    """
     text = _StreamedText(secrets)
     try:
         for event in events:
@@ -102,7 +106,7 @@ def redacted_text(events: Iterable[Event], secrets: KnownSecrets) -> Iterator[Ev
                 case ShownBatch(parts):
                     if shown := tuple(redacted for part in parts for redacted in text.add(part)):
                         yield ShownBatch(shown)
-                case LogNote():  # may come amid a text, and is for the log only
+                case LogNote():  # is only for the log and may come between two pieces of a text
                     yield event
                 case AgentThought(remark):
                     yield AgentThought(secrets.for_people.text(remark))
@@ -117,7 +121,7 @@ def redacted_text(events: Iterable[Event], secrets: KnownSecrets) -> Iterator[Ev
 
 @dataclass
 class _StreamedText:
-    """The current text or thought."""
+    """The text or thought that is being streamed."""
 
     secrets: KnownSecrets
     _held: AnswerText | ThoughtText | None = None
@@ -146,7 +150,7 @@ class _StreamedText:
 
 
 def _written(event: Event, text: TextStream) -> str:
-    """The text that an event adds; any event but a thought closes the thought before it."""
+    """Return the text that an event adds. Every event except a thought closes an open thought."""
     match event:
         case ShownBatch(parts):
             return "".join(_written(part, text) for part in parts)
@@ -184,10 +188,10 @@ def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:
 
 
 def bounded(messages: Iterable[AgentInvokeMessage]) -> Iterator[AgentInvokeMessage]:
-    """Pass on every message that one line can carry. A larger one loses its contents.
+    """Yield every message that fits into one line. A larger message loses its contents.
 
-    A longer line would end the process and all runs in it. The parts of a message are bounded where they are made, so
-    only very many parts can make one too large.
+    A longer line would end the process with all its runs. The size of each part of a message is limited where it is
+    created, so only a message with very many parts can be too large.
     """
     for message in messages:
         if message.type in _CAN_GROW and len(to_json(message)) > MAX_MESSAGE_BYTES:
@@ -209,7 +213,10 @@ def _without_contents(message: AgentInvokeMessage) -> AgentInvokeMessage:
 
 
 def paced(messages: Iterable[AgentInvokeMessage], clock: Clock) -> Iterator[AgentInvokeMessage]:
-    """Pause where the last MAX_AT_ONCE messages took less than AT_ONCE_SECONDS; blob chunks do not queue up."""
+    """Pause if the last MAX_AT_ONCE messages took less than AT_ONCE_SECONDS.
+
+    Blob chunks do not count, because the daemon does not queue them.
+    """
     written: deque[float] = deque(maxlen=MAX_AT_ONCE)
     for message in messages:
         if message.type is InvokeMessage.MessageType.BLOB_CHUNK:

@@ -1,4 +1,4 @@
-"""The outputs of a run besides its text and its log: files, sources, variables, usage, without known secrets."""
+"""The outputs of a run in addition to its text and its log: files, sources, variables, usage, without known secrets."""
 
 import json
 import uuid
@@ -26,37 +26,37 @@ from internal.text.texts import cut_evenly
 MAX_CHUNK_BYTES = 8192
 """Maximum bytes of one blob chunk that the daemon accepts: docs/host-facts.md, "Size limits"."""
 MAX_OBJECT_BYTES = 1024 * 1024
-"""Bytes of all variables, of the sources in one message: a line may have 5 MiB (docs/host-facts.md, "Size limits"), and
-Dify stores 1,024,000 bytes of a node's outputs ("Log entries")."""
+"""Maximum bytes of all variables, and of the sources in one message. A line may have 5 MiB (docs/host-facts.md, "Size
+limits"), and Dify stores 1,024,000 bytes of a node's outputs ("Log entries")."""
 MAX_SOURCE_LENGTH = 10_000
-"""Characters of one field of a source."""
+"""Maximum characters of one field of a source."""
 
 MAX_EXTRA_BYTES = 512 * 1024
 """Maximum bytes of state, thoughts and tool_results together (docs/outputs.md)."""
 MAX_THOUGHTS = 100_000
 """Maximum characters of the variable ``thoughts`` (docs/outputs.md)."""
 _MAX_SUBTASK_RESULTS = 20_000
-"""Characters of the results in one entry of ``subtasks`` (docs/outputs.md), and as many of its arguments."""
+"""Maximum characters of the results in one entry of ``subtasks``, and of its arguments (docs/outputs.md)."""
 _MAX_ESCAPE = 6
-"""Bytes of a character that JSON escapes."""
+"""Number of bytes of an escaped character in JSON."""
 
 type _Json = dict[str, Any]
 _Type = InvokeMessage.MessageType
 
 
 def size_on_the_wire(value: object) -> int:
-    """Bytes of a JSON value, with a comma."""
+    """Return the number of bytes of a JSON value, including a comma."""
     return len(to_json(value)) + 1
 
 
 def file_messages(file: UserFile, redactor: Redactor) -> Iterator[AgentInvokeMessage]:
     """Forward a file to the user.
 
-    The SDK's enum lacks ``binary_link``; Dify finds a tool file by its meta, whatever the link is called.
+    The SDK's enum lacks ``binary_link``, but Dify finds a tool file by its metadata, whatever the type of the link.
     """
     match file:
         case HostedFile(address, meta):
-            if meta.get("tool_file_id"):  # by which Dify finds the file, whatever the address says
+            if meta.get("tool_file_id"):  # Dify finds the file by this id, whatever the address is
                 address = redactor.text(address)
             body = InvokeMessage.TextMessage(text=address)
             yield AgentInvokeMessage(type=_Type.IMAGE_LINK, message=body, meta=redactor.values(meta))
@@ -71,9 +71,9 @@ def file_messages(file: UserFile, redactor: Redactor) -> Iterator[AgentInvokeMes
 
 
 def _chunks(data: bytes, meta: _Json) -> Iterator[AgentInvokeMessage]:
-    """A blob in pieces: one in a single line could kill the plugin, and the SDK splits only tools' own messages.
+    """Yield a blob in chunks. A blob in a single line could kill the plugin, and the SDK splits only blobs of tools.
 
-    The last chunk is empty, since the daemon ignores the bytes of the chunk that ends a blob.
+    The last chunk is empty, because the daemon ignores the bytes of the chunk that ends a blob.
     """
     blob_id = uuid.uuid4().hex
     starts = [*range(0, len(data), MAX_CHUNK_BYTES), len(data)]
@@ -91,11 +91,11 @@ class Variables:
 
     values: _Json
     left_out: Mapping[str, int]
-    """Entries that are missing, by variable; shortened thoughts count, and 1 is a value that is not a list.
+    """Number of missing or shortened entries, by variable. A value that is not a list counts as 1.
     ``tool_results.text`` counts entries without their text and JSON, ``tool_results.json`` counts JSON values that are
     too large or too deeply nested, and ``json`` counts such values from answer tools."""
     sent_json: Sequence[Any] = ()
-    """What answer tools sent, for the output ``json``."""
+    """The JSON of answer tools for the output ``json``."""
 
     @classmethod
     def of(cls, summary: RunSummary, secrets: KnownSecrets) -> "Variables":
@@ -116,7 +116,7 @@ class Variables:
 
 
 def _fitting(values: _Json, left_out: Counter[str]) -> _Json:
-    """The variables that fit into one line, the smallest first. A list loses its end, any other value is left out."""
+    """Return the variables that fit into one line, the smallest first. Long lists are cut, other values omitted."""
     kept = dict(values)
     room = MAX_OBJECT_BYTES
     for size, name in sorted((size_on_the_wire({name: value}), name) for name, value in values.items()):
@@ -136,7 +136,7 @@ def _fitting(values: _Json, left_out: Counter[str]) -> _Json:
 
 
 def _extra(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> _Json:
-    """The state, and the variables that the node asks for. If room is short, tool_results is cut before thoughts."""
+    """Return the state and the requested variables. If room is short, tool_results is cut before thoughts."""
     values = dict[str, Any]()
     room = MAX_EXTRA_BYTES - len("[][]")
     if summary.state is not None:
@@ -151,7 +151,7 @@ def _extra(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> _
 
 
 def _thoughts(thoughts: Sequence[Thought], redactor: Redactor, room: int) -> tuple[list[_Json], int]:
-    """The newest thoughts that fit, and the number of the others. If the newest does not fit, its end is kept."""
+    """Return the newest thoughts that fit, and the number of the others. If none fits, the newest is shortened."""
     kept = list[_Json]()
     characters = MAX_THOUGHTS
     for thought in reversed(thoughts):
@@ -170,14 +170,14 @@ def _thoughts(thoughts: Sequence[Thought], redactor: Redactor, room: int) -> tup
 
 
 def _named(subtask: str, redactor: Redactor) -> _Json:
-    """The name of the subtask, where there is one."""
+    """Return the name of the subtask as a field; empty without a subtask."""
     if not subtask:
         return {}
     return {"subtask": redactor.text(subtask)[:MAX_NAME_LENGTH]}
 
 
 def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: Counter[str]) -> list[_Json]:
-    """An entry for each call. If they do not fit, the oldest lose their results first, and are then removed.
+    """Return an entry for each call. If they do not fit, the oldest first lose their results and are then removed.
 
     If a single result would not fit even alone, only that entry loses its result.
     """
@@ -209,7 +209,7 @@ def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: 
 
 
 def _subtasks(summary: RunSummary, redactor: Redactor) -> _Json:
-    """The subtasks of a plan with what their tools returned, where the node asks for results."""
+    """Return the subtasks of a plan, with the results of their tools if the node requests results."""
     subtasks = summary.variables.get("subtasks", ())
     if not subtasks or ExtraOutput.TOOL_RESULTS not in summary.extra_outputs:
         return {}
@@ -222,9 +222,9 @@ def _subtasks(summary: RunSummary, redactor: Redactor) -> _Json:
 
 
 def _of_subtask(name: str, summary: RunSummary, redactor: Redactor) -> list[_Json]:
-    """The calls of a subtask, as in ``tool_results``, with texts cut evenly and no JSON; long arguments become null.
+    """Return the calls of a subtask as in ``tool_results``, but with texts cut evenly and without JSON.
 
-    The entry stands in this subtask alone, so it does not name it.
+    Long arguments become null. The entries do not name their subtask, because they are listed under it.
     """
     of_it = (done for done in summary.totals.tool_rounds if done.subtask == name)
     runs = [(done, ended) for done in of_it for ended in done.calls]
@@ -275,7 +275,7 @@ def _call(done: CallsAnswered, ended: ToolOutcome, redactor: Redactor) -> _Json:
 
 
 def _sent_json(ended: ToolOutcome, redactor: Redactor, left_out: Counter[str]) -> object:
-    """The JSON of the tool: the value, a list of several values, or None."""
+    """Return the JSON of the tool: the value, a list of several values, or None."""
     fitting = (text for text in ended.sent_json if len(text) <= MAX_EXTRA_BYTES)
     values = [value for value in map(read_exactly, fitting) if _can_be_written(value)]
     left_out["tool_results.json"] += len(ended.sent_json) - len(values)
@@ -287,7 +287,7 @@ def _sent_json(ended: ToolOutcome, redactor: Redactor, left_out: Counter[str]) -
 
 
 def _answer_json(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> list[Any]:
-    """The JSON of answer tools, as far as it fits."""
+    """Return the JSON of answer tools, as far as it fits."""
     values = list[Any]()
     room = MAX_EXTRA_BYTES
     for value in (value for each in summary.tool_answers for value in each.json_values):
@@ -312,9 +312,9 @@ def _can_be_written(value: object) -> bool:
 
 
 def _sources(summary: RunSummary) -> list[_Json]:
-    """All sources of the run, and those of earlier runs that the answer cites, by number."""
+    """Return all sources of the run, and the sources of earlier runs that the answer cites, by number."""
     structured = summary.structured_output
-    # In JSON the brackets around a number are a list; and a tool does not know our numbers.
+    # Brackets around a number in JSON are a list, and a tool does not know the source numbers.
     texts: Iterable[str] = [summary.answer]
     if structured and structured.answer is not None:
         texts = texts_in(structured.answer)
@@ -347,7 +347,7 @@ def _tool_runs(summary: RunSummary, redactor: Redactor) -> list[_Json]:
 
 
 def decision_summary(summary: RunSummary, variables: Variables, redactor: Redactor) -> _Json:
-    """A summary of the run for people and for log search. It never contains the model's thoughts."""
+    """Return a summary of the run for people and for log search. It never contains the model's thoughts."""
     sources = variables.values["sources"]
     return {
         "stop_reason": summary.stop_reason.value,
@@ -362,10 +362,10 @@ def decision_summary(summary: RunSummary, variables: Variables, redactor: Redact
 def closing_messages(
     summary: RunSummary, variables: Variables, decisions: _Json, redactor: Redactor
 ) -> Iterator[AgentInvokeMessage]:
-    """Sources, variables, the variables once more as one JSON, and the usage at the very end.
+    """Yield the sources, the variables, the variables again as one JSON, and finally the usage.
 
-    The editor offers ``json`` always, a variable only with the strategy's schema in the node (docs/host-facts.md,
-    "Outputs in the editor"). A JSON after the usage would reset it.
+    Dify's editor always offers ``json``, but single variables only if the node has the strategy's schema
+    (docs/host-facts.md, "Outputs in the editor"). A JSON message after the usage would reset the usage.
     """
     yield from _source_messages(summary.sources, redactor)
     for name, value in variables.values.items():
@@ -377,7 +377,7 @@ def closing_messages(
 
 
 def _source_messages(sources: Sequence[tuple[int, Source]], redactor: Redactor) -> Iterator[AgentInvokeMessage]:
-    """The sources as Dify's retriever resources, in messages far below the longest line."""
+    """Yield the sources as Dify's retriever resources, in messages far below the maximum length of a line."""
     waiting = list[_Json]()
     size = 0
     for number, source in in_turns(sources):
@@ -395,7 +395,7 @@ def _source_messages(sources: Sequence[tuple[int, Source]], redactor: Redactor) 
 
 
 def _described(source: Source, redactor: Redactor) -> _Json:
-    """A source in the fields of Dify's retriever resource, except for its position."""
+    """Return a source in the fields of Dify's retriever resource, without its position."""
     fields: _Json = redactor.values({"document_name": source.title, **source.resource, "content": source.content})
     for name, value in fields.items():
         if isinstance(value, str) and len(value) > MAX_SOURCE_LENGTH:
@@ -404,7 +404,7 @@ def _described(source: Source, redactor: Redactor) -> _Json:
 
 
 class _Resources(InvokeMessage.RetrieverResourceMessage):
-    """The SDK's own model would write every field that a source does not have."""
+    """A message with resources as plain objects. The SDK's own model would also write every missing field."""
 
     retriever_resources: list[_Json]  # type: ignore[assignment] # the reason for this class
 

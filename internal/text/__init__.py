@@ -1,1 +1,1 @@
-"""Functions for texts: well-formedness, secrets, size, language, and thoughts apart from visible text."""
+"""Functions for texts: well-formedness, secrets, size, language, and the separation of thoughts from visible text."""

@@ -1,7 +1,7 @@
-"""The language in which a user reads the agent's own sentences, judged by what the user wrote.
+"""Chooses the language of the agent's own sentences from the user's texts.
 
-The script decides between Japanese, Chinese and the rest. English and Portuguese share a script, so that common words
-decide between them, and English is the answer where these say nothing.
+The script decides between Japanese, Chinese and other languages. English and Portuguese share a script, so common words
+decide between them. English is the default.
 """
 
 import contextlib
@@ -18,17 +18,17 @@ _HAN = re.compile(r"[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"[^\W\d_]+")
 _ASCII = re.compile(r"[!-~]+")
 _IDENTIFIER = re.compile(r"://|@|_|\w[.]\w")
-"""Marks a run of ASCII as an address, a file or a name in code, which a text of any language may contain."""
+"""A mark of an address, a file or a name in code. A text in any language may contain these."""
 _JAPANESE_WORDS = re.compile(r"予[定想算約防備報測選]|払|込|駄目")
-"""Parts of Japanese words that Chinese writes in another way, in characters that its character sets have."""
+"""Parts of Japanese words that Chinese writes differently, although its character sets have the characters."""
 _WEIGHT = 3
-"""A Japanese or Chinese character weighs as much as this many letters of an alphabet."""
+"""Weight of a Japanese or Chinese character, in letters of an alphabet."""
 _MAX_WORD_WEIGHT = 4
-"""The weight of a long word in an alphabet: technical terms are long, and occur in texts of every language."""
+"""Maximum weight of a word in an alphabet, because long technical terms occur in texts of every language."""
 _SHORT = 15
-"""The weight of an answer such as "no, too expensive"."""
+"""Weight of a short answer such as "no, too expensive"."""
 _MAX_LENGTH_READ = 10_000
-"""The number of characters of a text that are read."""
+"""Number of characters of a text that are examined."""
 
 
 def _words(listed: str) -> frozenset[str]:
@@ -46,7 +46,7 @@ _PORTUGUESE = _words(
     vai vamos você voce vocês voces vou às à é obrigado obrigada
     """
 )
-"""Common words of Portuguese that an English text does not have."""
+"""Common Portuguese words that do not occur in English texts."""
 _PORTUGUESE_ENDING = re.compile(r"\wç(?:ão|ões|a|o)$|[ãõ]es$|\wã$|lho$|nha$")
 _OTHER_LANGUAGES = _words(
     """
@@ -63,15 +63,15 @@ _OTHER_LANGUAGES = _words(
     nach nicht noch oder sein sich sie sind und uns von war warum was wenn wer wie wird wir wo zu zum zur
     """
 )
-"""Common words of English, Spanish, French, Italian and German; without those that Portuguese has, too."""
+"""Common words of English, Spanish, French, Italian and German, except those that are also Portuguese."""
 
 
 def language_of(text: str) -> Language:
-    """The language of the agent's own sentences for a user who wrote this text; ``en`` where the text does not tell.
+    """Return the language of the agent's own sentences for a user who wrote this text; ``en`` if it is not clear.
 
-    A text is Japanese or Chinese if most of it is in their characters. It is Japanese with kana, with a word of
-    Japan's, or with characters that no Chinese character set has. It is Portuguese if it has more common words of
-    Portuguese than of the other languages in its script.
+    A text is Japanese or Chinese if most of it is in their characters. It is Japanese if it has kana, a Japanese word,
+    or characters that no Chinese character set has. It is Portuguese if it has more common Portuguese words than common
+    words of the other languages in its script.
     """
     text = text[:_MAX_LENGTH_READ]
     east_asian, others = _weights(text)
@@ -92,7 +92,7 @@ def _is_portuguese(text: str) -> bool:
 
 
 def _common_words(text: str) -> tuple[int, int]:
-    """The number of words of a text that are common in Portuguese, and in the other languages of its script."""
+    """Return how many words of a text are common in Portuguese, and in the other languages of its script."""
     words = [word.lower() for word in _WORD.findall(_without_identifiers(text))]
     portuguese = sum(word in _PORTUGUESE or _PORTUGUESE_ENDING.search(word) is not None for word in words)
     others = sum(word in _OTHER_LANGUAGES for word in words)
@@ -100,7 +100,7 @@ def _common_words(text: str) -> tuple[int, int]:
 
 
 def _sets_that_write(text: str) -> list[str]:
-    """The character sets of Japan and China that have all Chinese characters of a text."""
+    """Return the Japanese and Chinese character sets that contain all Chinese characters of a text."""
     han = "".join(_HAN.findall(text))
     able = list[str]()
     for name in ("shift_jis", "gb2312", "big5"):
@@ -111,11 +111,11 @@ def _sets_that_write(text: str) -> list[str]:
 
 
 def deciding_text(texts: Iterable[str]) -> str:
-    """The one of a user's texts, given from the first to the newest, that decides the language of the conversation.
+    """Return the user's text that decides the language of the conversation. ``texts`` are ordered, the oldest first.
 
-    It is the newest, unless it is short and one before it said more: "no" and "不要" may belong to a Japanese
-    conversation. A longer text that the language so far shares with another one does not decide either: a text in
-    characters of Japanese and Chinese, or one without any common word in a conversation in Portuguese.
+    It is the newest text, unless that is short and an earlier one is longer: "no" and "不要" may belong to a Japanese
+    conversation. An ambiguous text does not decide, either: a text in characters that Japanese and Chinese share, or a
+    text without any common word in a Portuguese conversation.
     """
     decides = ""
     weight = 0
@@ -128,7 +128,7 @@ def deciding_text(texts: Iterable[str]) -> str:
 
 
 def _may_be_in(language: Language, text: str) -> bool:
-    """Whether a text that seems to be in another language may be in this one."""
+    """Return whether a text that seems to be in another language may be in this one."""
     text = text[:_MAX_LENGTH_READ]
     match language, language_of(text):
         case "ja", "zh":
@@ -140,7 +140,7 @@ def _may_be_in(language: Language, text: str) -> bool:
 
 
 def _weights(text: str) -> tuple[int, int]:
-    """How much of a text is in Japanese or Chinese characters, and how much in those of other scripts."""
+    """Return the weight of a text's Japanese and Chinese characters, and the weight of its other words."""
     words = _without_identifiers(text[:_MAX_LENGTH_READ])
     words, kana = _KANA.subn(" ", words)
     words, han = _HAN.subn(" ", words)

@@ -1,4 +1,4 @@
-"""Secrets in texts: recognised by a value's name or shape, and replaced wherever a known one is written."""
+"""Secrets in texts. They are recognized by a value's name or form, and known secrets are replaced everywhere."""
 
 import json
 import re
@@ -20,18 +20,18 @@ from internal.text.texts import wellformed
 
 REDACTED = "[redacted]"
 
-# A name proves nothing (``page_token``, ``max_token`` and ``app_token`` are not secrets), so it counts only in the log.
+# A name proves nothing: ``page_token``, ``max_token`` and ``app_token`` are not secrets. Names count only in the log.
 
 _CAMEL_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SECRET_KEY = re.compile(
     r"(^|_)((api|access|private)_?key|secret(_?key)?|client_?secret"
     r"|password|passwd|passphrase|authorization|credentials?|token|bearer|cookie)$"
 )
-# The position in a list is called a token too, and the log should show which page was asked for.
+# The position in a list is also called a token, and the log should show which page was requested.
 _CURSOR_KEY = re.compile(r"(^|_)(page|next|prev|previous|continuation|cursor|sync)_?token$")
 
 _SHAPES = re.compile(
-    # A letter before a shape may be the end of an escape, as in the ``\n`` of JSON within an error.
+    # A letter before the pattern may be the end of an escape, such as the ``\n`` of JSON in an error.
     r"(?:\b|(?<=\\[nrt]))(?:"
     r"(?:sk|rk|pk)-[\w-]{8,}"
     r"|(?:sk|rk|pk)_(?:live|test)_\w{8,}"
@@ -43,13 +43,13 @@ _SHAPES = re.compile(
     r"|AKIA[0-9A-Z]{16}\b"
     r"|eyJ[\w-]{5,1000}\.[\w-]{5,2000}\.[\w-]*"
     r")|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*"
-    # A password in an address ends with an @: what follows the colon of `http://host:5001/` is a port.
+    # A password in an address ends with an @. The number after the colon in `http://host:5001/` is a port.
     r"""|(?P<address>://[^\s/:@"'?#]{0,200}:)[^\s/"'?#]{1,500}(?=@)"""
-    # The schemes of an Authorization header. Prose such as "basic authentication" has no digit and no capital inside.
+    # The schemes of an Authorization header. Prose such as "basic authentication" has no digit and no inner capital.
     r"""|(?P<scheme>\b(?i:bearer|basic)\s+)(?=[^\s"'\\,;]{0,200}?(?:\d|[a-z][A-Z]))[^\s"'\\,;]{6,}"""
 )
 
-# Errors quote JSON within JSON, so any number of backslashes may stand before a quote.
+# Errors quote JSON within JSON, so a quotation mark may follow any number of backslashes.
 _QUOTE = r"""\\*+["']?"""
 _QUOTED = r"""\\*+["']"""
 _IS = rf"\s*[:=]\s*{_QUOTE}"
@@ -60,7 +60,7 @@ _REMARK = (
 )
 _ASSIGNED = rf"{_NAMES.format('[_-]?')}{_QUOTE}{_IS}(?:(?:bearer|basic)\s+)?(?!{_REMARK})"
 _VERBS = r"(?:\s+(?:given|is|provided|received|sent|supplied|used|value|was|you)){0,3}"
-# Prose may follow: only what has a digit is taken for a secret.
+# Prose may follow, so only a text with a digit counts as a secret.
 _IN_PROSE = rf"{_NAMES.format(r'[\s_-]')}{_VERBS}{_IS}(?=\S{{0,200}}\d)"
 # These names often belong to other values, so they count only in quoted JSON.
 _IN_JSON = rf"(?:token|credentials?){_QUOTED}\s*:\s*{_QUOTED}(?!{_REMARK})"
@@ -87,22 +87,22 @@ _WORDS = ("key", "secret", "token", "passw", "passphrase", "authorization", "cre
 
 @lru_cache(maxsize=1024)
 def looks_secret(key: str) -> bool:
-    """Whether a value under this name may be a secret, judged by the name alone."""
+    """Return whether the name suggests that its value is a secret."""
     name = re.sub(r"\W+", "_", _CAMEL_BORDER.sub("_", key)).lower()
     return bool(_SECRET_KEY.search(name)) and not _CURSOR_KEY.search(name)
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """Every text and number in a JSON value, numbers as text."""
+    """Yield every text and number in a JSON value, numbers as text."""
     for scalar in scalars(value):
         if isinstance(scalar, str | int | float) and not isinstance(scalar, bool):
             yield str(scalar)
 
 
 def without_named(text: str) -> str:
-    """A text without values that are labelled as API key, password and so on, for providers' errors and the log.
+    """Return a text without values that are labeled as API key, password and so on, for providers' errors and the log.
 
-    It is not used for what a model reads, because the model could then not tell what was wrong.
+    It is not used for texts that a model reads, because the model could then not see what was wrong.
     """
     lowered = text.lower()
     for word in _WORDS:  # the pattern is slow, and few texts have any of its words
@@ -111,17 +111,17 @@ def without_named(text: str) -> str:
     return text
 
 
-# Known secrets are replaced where texts come in and where they go out (docs/architecture.md, "Where texts are
-# cleaned"). Text is cut after that and never before: half a secret would not be recognised.
+# Known secrets are replaced in all incoming and outgoing texts (docs/architecture.md, "Where texts are cleaned"). A
+# text is cut only after that, because half a secret would not be recognized.
 
 MIN_SECRET_LENGTH = 6
-"""Characters. Shorter values would also match inside ordinary words."""
+"""Minimum characters of a secret. Shorter values would also match inside ordinary words."""
 MAX_ERROR_LENGTH = 20_000
-"""Characters of an error that are read; the rest of it is dropped."""
+"""Maximum characters of an error that are processed. The rest is dropped."""
 BORDER = "\ud800"
-"""Between two texts that may share a secret. Half a surrogate pair: no text from Dify contains one."""
+"""A separator between two texts that may share a secret. It is half a surrogate pair, which no text from Dify has."""
 _LONG_PATTERN = 20_000
-"""Characters, which take 0.03 s."""
+"""Length in characters from which on a pattern is compiled in a thread. It takes 0.03 s to compile."""
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
 _UNESCAPED = ("", "/", "!'()*", "/!'()*;,?:@&=+$#")
 """Characters that programs do not escape in a URL: Python's ``quote_plus``, its ``quote``, JavaScript's two
@@ -130,7 +130,7 @@ functions."""
 
 @dataclass(frozen=True)
 class Redactor:
-    """Replaces known secrets, in each form in which they are written."""
+    """Replaces known secrets in each of their written forms."""
 
     _forms: frozenset[str] = field(default=frozenset(), repr=False)
 
@@ -139,14 +139,14 @@ class Redactor:
         return cls().knowing(secrets)
 
     def knowing(self, secrets: Iterable[str]) -> "Redactor":
-        """A redactor that replaces these as well."""
+        """Return a redactor that also replaces these secrets."""
         new = frozenset(form for secret in in_turns(secrets) for form in _written_forms(secret)) - self._forms
         if new:
             return Redactor(self._forms | new)
         return self
 
     def __bool__(self) -> bool:
-        """Whether it knows a secret."""
+        """Return whether the redactor knows any secret."""
         return bool(self._forms)
 
     @cached_property
@@ -162,27 +162,30 @@ class Redactor:
         return self._pattern()
 
     def _pattern(self, between: str = "") -> re.Pattern[str]:
-        """A pattern of all forms, longer ones first; ``between`` is a pattern of what may stand inside them."""
+        """Return a pattern of all forms, longer ones first. ``between`` is a pattern that may occur inside them."""
         groups = (
             rf"{re.escape(first)}{between}(?:{'|'.join(between.join(map(re.escape, form[1:])) for form in same)})"
             for first, same in groupby(
                 reversed(self._in_order), key=itemgetter(0)
-            )  # the first character rules most out
+            )  # the first character excludes most forms
         )
         written = "|".join(groups)
-        # Thousands of secrets take 0.2 s: the others run while a thread compiles.
+        # Thousands of secrets take 0.2 s. A thread compiles them, so that other sessions can run.
         if len(written) < _LONG_PATTERN:
             return re.compile(written)
         return get_hub().threadpool.apply(re.compile, (written,))
 
     def text(self, text: str) -> str:
-        """The whole text, redacted."""
+        """Redact a complete text."""
         if self._forms:
             return self._any.sub(REDACTED, text)
         return text
 
     def texts(self, text: str, between: str) -> str:
-        """Texts with ``BORDER`` between them, redacted also where two share a secret; ``between`` takes its place."""
+        """Redact texts that are joined by ``BORDER``, even a secret that spans two of them.
+
+        ``between`` replaces the borders.
+        """
         redacted = self.text(text)
         without = redacted.replace(BORDER, "")
         if self.text(without) != without:
@@ -190,9 +193,10 @@ class Redactor:
         return redacted.replace(BORDER, between)
 
     def split(self, text: str) -> tuple[str, str]:
-        """The settled part of a stream, redacted; and its end, if that may be the beginning of a secret.
+        """Return the settled part of a stream, redacted, and its end, which may be the beginning of a secret.
 
-        Put the end before the next piece. Whatever the pieces, their sum is what ``text`` makes of the whole.
+        The caller puts the end before the next piece. However a text is split, the joined results equal ``text`` of the
+        complete text.
         """
         first = max(0, len(text) - self._longest + 1)
         settled = next((at for at in range(first, len(text)) if self._may_become(text[at:])), len(text))
@@ -202,34 +206,34 @@ class Redactor:
         return self.text(text[:settled]), text[settled:]
 
     def _may_become(self, rest: str) -> bool:
-        """Whether a longer secret begins with this text."""
+        """Return whether a longer secret begins with this text."""
         after = bisect_right(self._in_order, rest)
         return after < len(self._in_order) and self._in_order[after].startswith(rest)
 
     def head(self, text: str, length: int) -> str:
-        """The beginning of a text, redacted, without half of a secret at its end."""
+        """Return the redacted beginning of a text, without half of a secret at its end."""
         if len(text) <= length:
             return self.text(text)
         return self.split(text[:length])[0]
 
     def error(self, text: str) -> str:
-        """The beginning of a text that others wrote, without known secrets and without the shapes of credentials."""
+        """Return the beginning of an external text, without known secrets and without anything like a credential."""
         return _SHAPES.sub(rf"\g<address>\g<scheme>{REDACTED}", self.head(text, MAX_ERROR_LENGTH))
 
     def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
-        """A JSON value from outside. Texts, names and numbers that are a secret are replaced."""
+        """Redact a JSON value from outside. Texts, names and numbers that are a secret are replaced."""
         if self._forms:
             return self._walked(value, is_ours=False)
         return value
 
     def values(self, value: Any) -> Any:  # noqa: ANN401 - as above
-        """A JSON value of the agent itself. Only its texts are redacted, as its names and numbers have a meaning."""
+        """Redact the texts in a JSON value of the agent itself. Its names and numbers have a meaning and stay."""
         if self._forms:
             return self._walked(value, is_ours=True)
         return value
 
     def json_text(self, text: str) -> str:
-        """The text of a JSON value of ours, or of what should be one, redacted; JSON stays JSON."""
+        """Redact the text of a JSON value of the agent, even if it is invalid. Valid JSON stays valid."""
         if self.text(text) == text:
             return text
         try:
@@ -253,7 +257,7 @@ class Redactor:
                 return value
 
     def _named(self, value: Mapping[str, object], *, is_ours: bool) -> dict[str, object]:
-        """An object. If redaction makes names equal, the later ones are numbered."""
+        """Redact an object. If redaction makes names equal, the later ones are numbered."""
         walked = dict[str, object]()
         for name, item in in_turns(value.items()):
             shown = name
@@ -267,7 +271,7 @@ class Redactor:
         return walked
 
     def _is_number(self, value: float) -> bool:
-        """Whether a number is a secret, however many zeros that has."""
+        """Return whether a number is a secret, regardless of trailing zeros in the secret."""
         if self.text(str(value)) == REDACTED:
             return True
         return bool(self._numbers) and Decimal(str(value)) in self._numbers
@@ -278,25 +282,25 @@ class Redactor:
 
 
 class KnownSecrets:
-    """The secret values that one run knows; names do not count."""
+    """The secret values that a run knows. Names of values are not considered."""
 
     def __init__(self, node: Redactor) -> None:
         self.for_model = node
-        """Replaces the secrets that the developer set in the node; for texts that come in."""
+        """The redactor for incoming texts. It replaces the secrets that the developer set in the node."""
         self.for_people = node
-        """Replaces those, and what the model gave to a secret parameter of a tool; for texts that go out."""
+        """The redactor for outgoing texts. It also replaces values that the model gave to a tool's secret parameter."""
 
     def holds(self, value: object) -> bool:
-        """Whether a JSON value contains a secret that people must not see."""
+        """Return whether a JSON value contains a secret that people must not see."""
         return bool(self.for_people.json(value) != value)
 
     def learn(self, given: Iterable[str]) -> None:
-        """Add what the model gave to a secret parameter; the model itself still reads it."""
+        """Add the values that the model gave to a secret parameter. The model itself still sees them."""
         self.for_people = self.for_people.knowing(given)
 
 
 def _written_forms(secret: str) -> Iterator[str]:
-    """The forms of a secret in a text: bare, quoted by Python, in JSON, in JSON within JSON, in a URL."""
+    """Yield the forms of a secret in a text: plain, quoted by Python, in JSON, in JSON within JSON, in a URL."""
     if len(secret) < MIN_SECRET_LENGTH:
         return
     plain = wellformed(secret)

@@ -1,4 +1,4 @@
-"""Functions for texts: make them well-formed, keep a part, cut them to size, and read pasted text."""
+"""Functions that make texts well-formed, keep parts of them, cut them to size, and parse pasted text."""
 
 import ast
 import contextlib
@@ -12,24 +12,24 @@ from pydantic_core import to_json
 
 from prompt import template
 
-# Text is made well-formed where it comes in and where it goes out (docs/architecture.md, "Where texts are cleaned").
-# Half of a surrogate pair cannot be written as UTF-8, and one of them in a message ends the whole invocation.
-# PostgreSQL, where Dify keeps messages, variables and logs, refuses NUL (docs/host-facts.md, "NUL characters").
+# All incoming and outgoing text is made well-formed (docs/architecture.md, "Where texts are cleaned"). Half of a
+# surrogate pair cannot be encoded as UTF-8, and a single one in a message ends the whole invocation. PostgreSQL, where
+# Dify keeps messages, variables and logs, refuses NUL (docs/host-facts.md, "NUL characters").
 
 _BACKSLASH = r"\\"
 _NUL = r"\u0000"
-"""NUL as JSON escapes it."""
+"""The escape of NUL in JSON."""
 
 
 def wellformed(text: str) -> str:
-    """The text with "?" for each lone surrogate, and without NUL; the text itself where it has neither."""
+    """Return the text with "?" for each lone surrogate and without NUL; the same object if nothing changes."""
     if has_lone_surrogate(text):
         text = text.encode(errors="replace").decode()
     return text.replace("\0", "")
 
 
 def wellformed_json[T](value: T) -> T:
-    """A JSON value with well-formed texts and names: the value itself where they are, else a copy."""
+    """Return a JSON value with well-formed texts and names; the same object if nothing changes, else a copy."""
     with contextlib.suppress(ValueError):  # raised for a lone surrogate
         if _NUL.encode() not in to_json(value):
             return value
@@ -38,10 +38,10 @@ def wellformed_json[T](value: T) -> T:
 
 
 def without_escaped_nul(text: str) -> str:
-    """The text of a JSON value, or of what should be one, without the escapes of NUL; nothing else changes."""
+    """Remove the escapes of NUL from a JSON text, even if it is invalid. Nothing else changes."""
     if _NUL not in text or "\0" in text:
         return text
-    # A backslash that is escaped itself begins no escape: a character that is not there replaces it meanwhile.
+    # An escaped backslash does not begin another escape, so an unused character replaces it temporarily.
     return text.replace(_BACKSLASH, "\0").replace(_NUL, "").replace("\0", _BACKSLASH)
 
 
@@ -55,21 +55,22 @@ def has_lone_surrogate(text: str) -> bool:
     return False
 
 
-# Redaction comes before any cut, since half a secret would not be recognised.
+# Texts are redacted before they are cut, because half a secret would not be recognized.
 
 MAX_KEPT_LENGTH = 2 * 1024 * 1024
-"""Characters of one text (docs/long-results.md): ten times what a model can be shown, so that more can be read."""
+"""Maximum characters of one kept text (docs/long-results.md). It is ten times what a prompt can show, so that a model
+can read more later."""
 _TAIL = 512 * 1024
 _MIN_KEPT = 200
-"""Characters of each of several texts that are cut to fit together."""
+"""Minimum characters that are kept of each text if several texts are cut to fit together."""
 _SEAM = 20_000
-"""Characters that are dropped at each side of a gap, because half of a secret may be there."""
+"""Number of characters that are dropped on each side of a gap, because half of a secret may be there."""
 NOT_KEPT = re.compile(re.escape(template.CHARACTERS_NOT_KEPT).replace(re.escape("{count}"), r"(\d{1,18})"))
-"""The note on a gap."""
+"""Pattern of the note that marks a gap."""
 
 
 class Pieces:
-    """A text that comes in pieces. In a list, small pieces would take ten times the memory of their text."""
+    """A text that arrives in pieces. A list of small pieces would take ten times the memory of their text."""
 
     def __init__(self) -> None:
         self._text = StringIO()
@@ -78,24 +79,24 @@ class Pieces:
         self._text.write(piece)
 
     def __bool__(self) -> bool:
-        """Whether any character has arrived."""
+        """Return whether any character has arrived."""
         return self._text.tell() > 0
 
     def __str__(self) -> str:
         return self._text.getvalue()
 
     def taken(self) -> str:
-        """The text so far; what comes next is another text."""
+        """Return the text so far and start a new one."""
         text = self._text.getvalue()
         self._text = StringIO()
         return text
 
 
 class KeptText:
-    """The beginning and the end of a text that comes in pieces; of the middle, only the length is kept."""
+    """The beginning and the end of a text that arrives in pieces. Only the length of the middle is kept."""
 
     def __init__(self, longest: int = MAX_KEPT_LENGTH, tail: int = _TAIL) -> None:
-        """Keep at most ``longest`` characters. At least ``tail`` of them are the end of a longer text."""
+        """Keep at most ``longest`` characters, including at least ``tail`` characters from the end of a longer text."""
         self.length = 0
         self.last = ""
         self.says_something = False
@@ -119,11 +120,11 @@ class KeptText:
             self._kept.write(kept[: self._head] + kept[-self._tail :])
 
     def whole(self) -> str:
-        """The text as it came, as far as it is kept."""
+        """Return the kept text without redaction."""
         return self._kept.getvalue()
 
     def excerpt(self, redact: Callable[[str], str]) -> str:
-        """What is kept, redacted; a note takes the place of the middle that is not."""
+        """Return the kept text, redacted, with a note instead of the missing middle."""
         kept = self.whole()
         if self.is_whole:
             return redact(kept)
@@ -132,14 +133,14 @@ class KeptText:
 
 
 def joined(*parts: str) -> str:
-    """The parts that say something, with blank lines between them."""
+    """Return the parts that are not empty, with blank lines between them."""
     return "\n\n".join(part for part in parts if part.strip())
 
 
 def cut_to_size(text: str, limit: int, note: Callable[..., str] = template.CHARACTERS_LEFT_OUT.format) -> str:
-    """Keep head and tail of a long text within ``limit`` characters, with a note about what is left out in between.
+    """Shorten a long text to ``limit`` characters: its beginning, a note about the gap, and its end.
 
-    ``note`` is given ``count``, the number of characters left out, and ``offset``, where they begin.
+    ``note`` is called with ``count``, the number of omitted characters, and ``offset``, their position.
     """
     if len(text) <= limit:
         return text
@@ -152,7 +153,7 @@ def cut_to_size(text: str, limit: int, note: Callable[..., str] = template.CHARA
 
 
 def cut_evenly(texts: Sequence[str], most: float, weigh: Callable[[str], int]) -> list[str]:
-    """Cut the heaviest texts to one common weight, so that all together weigh about ``most``; light ones stay whole."""
+    """Cut the heaviest texts to the same weight, so that all texts together weigh about ``most``."""
     weights = [weigh(text) for text in texts]
     left = most
     share = most
@@ -175,10 +176,10 @@ _SELECTOR = re.compile(r"\s*[A-Za-z0-9_]{1,100}(?:\.[A-Za-z_][A-Za-z0-9_]{0,100}
 
 
 def read_pasted(text: str) -> str:
-    """The intended JSON of a text that may contain JSON; any other text as it is.
+    """Return the intended JSON of a text. A text that is not intended as JSON is returned unchanged.
 
-    A byte order mark before it is dropped. Python's repr of a list or object, which Dify writes for a variable in a
-    text field (docs/host-facts.md, "Values of parameters"), becomes its JSON.
+    A byte order mark at the beginning is dropped. Python's repr of a list or object, which Dify inserts for a variable
+    in a text field (docs/host-facts.md, "Values of parameters"), becomes JSON.
     """
     text = _BYTE_ORDER_MARK.sub("", text)
     if not text.lstrip().startswith(("[", "{")) or len(text) > _MAX_REPR_LENGTH:
@@ -186,23 +187,23 @@ def read_pasted(text: str) -> str:
     with contextlib.suppress(ValueError, RecursionError):
         json.loads(text)
         return text
-    # Python's parser bounds the nesting.
+    # Python's parser limits the nesting.
     with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        with warnings.catch_warnings(action="ignore"):  # Python warns of odd escapes, on stderr
+        with warnings.catch_warnings(action="ignore"):  # Python prints warnings about unknown escapes to stderr
             value = ast.literal_eval(text.strip())
-        is_repr = "".join(repr(value).split()) == "".join(text.split())  # a comma too many is that of broken JSON
+        is_repr = "".join(repr(value).split()) == "".join(text.split())  # an extra comma is a sign of invalid JSON
         if is_repr:
             return json.dumps(value, ensure_ascii=False, allow_nan=False)
     return text
 
 
 def parse_pasted(text: str) -> object:
-    """The JSON value that a text says, well-formed; ``ValueError``, or ``RecursionError`` if nested too deeply."""
+    """Parse a JSON text into a well-formed value. Raises ``ValueError``, or ``RecursionError`` for too deep nesting."""
     return wellformed_json(json.loads(text))
 
 
 def looks_like_selector(text: object) -> bool:
-    """Whether a text is only a selector such as ``start.tools``, which Dify leaves for a variable that is missing."""
+    """Return whether a text is only a selector such as ``start.tools``. Dify leaves it for a missing variable."""
     return isinstance(text, str) and _SELECTOR.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Thoughts and visible text: they are separated in the model's text, and kept apart in the user's text."""
+"""Separates thoughts and visible text in the model's text, and keeps them apart in the user's text."""
 
 import re
 from collections.abc import Iterable
@@ -11,29 +11,29 @@ from operator import attrgetter
 
 from internal.clock import in_turns
 
-# Dify's page takes every such tag for a thought's, in code too, and an open block swallows what follows (docs/host-
-# facts.md, "Thinking tags"). So a tag that an answer or a thought merely quotes is written with a word joiner after
-# its ``<``: invisible, but not a tag any more.
+# Dify's page treats every such tag as a tag of a thought, even in code, and an open block hides the text after it
+# (docs/host-facts.md, "Thinking tags"). In a tag that an answer or a thought only quotes, an invisible word joiner is
+# inserted after the ``<``, so that it is not a tag any more.
 
 MAX_STEP_LENGTH = 12 * 1024
-"""Characters that are worked on at once, so that no step takes long."""
+"""Maximum characters that are processed at once, so that no step takes long."""
 MAX_ATTRIBUTES_LENGTH = 100
-"""Characters between a tag's name and its ``>``; anything longer is text."""
+"""Maximum characters between the name of a tag and its ``>``. Anything longer is not a tag."""
 _JOINER = "\u2060"
 
 
 def _beginning(word: str, then: str = "") -> str:
-    """A pattern of every beginning of a word, also of none of it; ``then`` may follow the whole word."""
+    """Return a pattern of every beginning of a word, even an empty one. ``then`` may follow the whole word."""
     return reduce(lambda pattern, letter: f"(?:{re.escape(letter)}{pattern})?", reversed(word), then)
 
 
 def begun(tag: str) -> str:
-    """A pattern of every beginning of a tag, with at least one character."""
+    """Return a pattern of every beginning of a tag, with at least one character."""
     return f"{re.escape(tag[0])}{_beginning(tag[1:])}"
 
 
 def _length_at_end(of: re.Pattern[str], text: str) -> int:
-    """How many characters at the end of a text match, from its last ``<`` on."""
+    """Return how many characters at the end of a text, from its last ``<`` on, match the pattern."""
     start = text.rfind("<")
     if start >= 0 and of.match(text, start):
         return len(text) - start
@@ -45,10 +45,11 @@ _NAMED = re.compile(rf"<(?={_NAME})", re.IGNORECASE)
 _WRITING_WAITS = re.compile(rf"</?{_beginning('think')}\Z", re.IGNORECASE)
 _QUOTED = re.compile(rf"<{_JOINER}(?={_NAME})", re.IGNORECASE)
 OPENS_A_BLOCK = re.compile(r"(?P<whole><|```|~~~|\$\$|\\\[)|(?:`{1,2}|~{1,2}|\$|\\)\Z")
-r"""Markdown that may reach over its paragraph, and hide what follows: HTML, code, mathematics (Dify's page writes
-``$$`` for ``\[``); or, at the end of a text, what may become one of them with the next piece."""
+r"""Markdown that may extend beyond its paragraph and hide the text after it: HTML, code, mathematics (Dify's page
+writes ``$$`` for ``\[``). At the end of a text, the pattern also matches what may become such Markdown with the next
+piece."""
 _MARKS = re.compile(r"[<`~$\\]")
-"""The characters that these consist of; a joiner after each defuses it."""
+"""The characters of such Markdown. A word joiner after a character removes its effect."""
 
 _ATTRIBUTES = rf"(?:\s[^<>]{{0,{MAX_ATTRIBUTES_LENGTH}}})?"
 _REST = rf"think{_ATTRIBUTES}(?<!/)>"  # `<think/>` opens nothing
@@ -56,17 +57,17 @@ _BLANKS = r"[ \t\r]{0,100}"
 _LINE_END = re.compile(rf"{_BLANKS}(?:\n|\Z)")
 _FENCE = re.compile(r" {0,3}(?P<run>`{3,}|~{3,})(?P<info>.*)")
 _MAX_TAG_END = 300
-"""Characters at the end of a text among which a tag may begin that is not whole yet."""
+"""Number of characters at the end of a text that are searched for the beginning of an incomplete tag."""
 _MAX_FENCE_LINE = 200
-"""Characters of a line that are checked for a code fence."""
+"""Number of characters of a line that are checked for a code fence."""
 
 
 @cache
 def _patterns(tags: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Patterns of a tag or the end of a line, and of a text that may become a tag with the next chunk.
+    """Return a pattern of a tag or a line end, and a pattern of a text that may become a tag with the next chunk.
 
-    The latter includes a closing tag, which may become the last on its line. ``tags`` are an opening and a closing tag
-    in addition to ``<think>``.
+    The second pattern includes a closing tag, because it may turn out to be the last on its line. ``tags`` are an
+    opening and a closing tag in addition to ``<think>``.
     """
     opening, closing = [re.escape(tag) for tag in tags] or ["(?!)", "(?!)"]
     waiting = [rf"</?{_beginning('think', _ATTRIBUTES)}", f"(?:</{_REST}|{closing}){_BLANKS}", *map(begun, tags)]
@@ -82,21 +83,21 @@ class TextStream:
         self._breaks_marks = may_ask
         self._in_thought = False
         self._remarks: list[str] = []
-        self._waiting = ""  # may become a tag with the next piece
+        self._waiting = ""  # text that may become a tag with the next piece
         self._end = ""  # the last two characters written
         self._after_host = False  # the host may have written something since
         self._line = ""  # the beginning of the answer's last line
         self._fence = ""  # the marks that opened the code block
 
     def remark(self, text: str) -> None:
-        """A whole thought of our own, with which the next block begins.
+        """Add a thought of the agent itself at the beginning of the next block.
 
-        A block of its own would come closed, of which Dify's page shows no more than "Thought(0.0s)".
+        A separate block would already be closed, and Dify's page would show only "Thought(0.0s)".
         """
         self._remarks.append(text)
 
     def thought(self, text: str) -> str:
-        """A piece of thought, after the waiting remarks."""
+        """Write a piece of a thought, after the remarks that wait."""
         if self._in_thought:
             before = ""
         else:
@@ -115,30 +116,30 @@ class TextStream:
         return closing + gap + self._write(self._quoted(text))
 
     def new_paragraph(self) -> str:
-        """The line breaks between the text so far and what follows; none at the very beginning."""
+        """Return the line breaks between the text so far and the next text; none at the very beginning."""
         return self.finish() + self._write(self._gap(2))
 
     def leave_a_line(self) -> str:
-        """End the line, because the host may add one; what follows begins on another line."""
+        """End the line, because the host may add one. The next text begins on another line."""
         before = self.finish() + self._write(self._gap(1))
         self._after_host = True
         return before
 
     def close_thought(self) -> str:
-        """The end of an open thought. An answer that has begun continues."""
+        """Return the end of an open thought. An answer that has begun continues."""
         if self._in_thought:
             return self._end_piece()
         return ""
 
     def finish(self) -> str:
-        """The rest of the thought or answer, and of remarks, that is not written yet."""
+        """Return the rest of the thought or answer, and the remarks that are not written yet."""
         last = ""
         if self._remarks:
             last = self._remarks.pop()
         return self._end_piece() + (self.thought(last) + self._end_piece() if last else "")
 
     def broken_off(self, line: str) -> str:
-        """The end of a text that a failure cuts off: the line, outside of any code block; "" if there is no text."""
+        """Return the end of a text that a failure interrupts: the line, outside of any code block. "" without text."""
         end = self.finish()
         if not self._end:
             return end
@@ -148,7 +149,7 @@ class TextStream:
         return end + self.new_paragraph() + self.answer(line) + self.finish()
 
     def _follow_fence(self, text: str) -> None:
-        """Read more of the answer, to know whether it is in a code block."""
+        """Process a piece of the answer to know whether it ends in a code block."""
         *ended, last = text.split("\n")
         for line in ended:
             self._fence = fence_after((self._line + line)[:_MAX_FENCE_LINE], self._fence)
@@ -165,7 +166,7 @@ class TextStream:
         return self._write(_NAMED.sub(f"<{_JOINER}", rest) + closing)
 
     def _quoted(self, text: str) -> str:
-        """A piece without tags, whatever follows their name: hosts differ in what they take for attributes."""
+        """Return a piece without tags, whatever follows the tag's name: hosts accept different attributes."""
         text = self._waiting + text
         settled = len(text) - _length_at_end(_WRITING_WAITS, text)
         self._waiting = text[settled:]
@@ -185,18 +186,18 @@ class TextStream:
         return text
 
 
-_ESCAPED = "<!--dify-deepseek-reasoning-->"  # begins thoughts in HTML: docs/model-facts.md, "Escaped thoughts"
+_ESCAPED = "<!--dify-deepseek-reasoning-->"  # starts thoughts in HTML: docs/model-facts.md, "Escaped thoughts"
 _ESCAPE_WAITS = re.compile(rf"(?:&[a-z]{{0,3}}|{_beginning(_ESCAPED)})\Z|\Z")
 
 
 class PlainThoughts:
-    """One turn's thoughts as people read them, without the marks and escapes of escaped thoughts."""
+    """Converts the thoughts of one turn to plain text, without the marks and escapes of escaped thoughts."""
 
     _waiting = ""
     _is_escaped: bool | None = None
 
     def feed(self, text: str) -> str:
-        """Take a piece, and return the settled text. Only a thought that is cut leaves a rest."""
+        """Process a piece and return the settled text. Only a truncated thought leaves a rest."""
         text = self._waiting + text
         if self._is_escaped is None and not _ESCAPED.startswith(text.lstrip()):
             self._is_escaped = text.lstrip().startswith(_ESCAPED)
@@ -213,7 +214,7 @@ class PieceKind(StrEnum):
     TEXT = "text"
     THOUGHT = "thought"
     WAS_THOUGHT = "was thought"
-    """Without text: all visible text before it was a thought."""
+    """A piece without text. It says that all visible text before it was a thought."""
 
 
 @dataclass(frozen=True)
@@ -223,26 +224,26 @@ class Piece:
 
 
 class ThoughtSplitter:
-    """Splits one turn's text while it streams; ``feed`` it chunks, then ``finish`` it once.
+    """Splits the text of one turn while it streams. Pass chunks to ``feed``, then call ``finish`` once.
 
     docs/thoughts.md says when a tag counts. Only undecided text is held back: a possible tag, a thought in the middle
     of the turn until it is closed, and the text after a closing tag that leaves a level open.
     """
 
     def __init__(self, tags: tuple[str, ...] = ()) -> None:
-        """With ``tags``, an opening and a closing one, a thought may also stand between these."""
+        """Create a splitter. ``tags`` are an opening and a closing tag that may also enclose a thought."""
         self._mark, self._may_be_tag = _patterns(tags)
         self._waiting = ""
-        self._levels = 0  # of thoughts that are open
-        self._tag = ""  # that opened a thought amid the turn: it is one only if it is closed
-        self._held: list[str] | None = None  # words that may not be the thought's; None if all are
-        self._is_behind_thought = True  # or where the turn begins; white space may lie between
+        self._levels = 0  # number of open thoughts
+        self._tag = ""  # the tag that opened a thought in the middle of the turn; it counts only if it is closed
+        self._held: list[str] | None = None  # text that may not belong to the thought; None if all of it does
+        self._is_behind_thought = True  # also at the beginning of the turn; white space may lie between
         self._line = ""  # the beginning of the line, outside of thoughts
         self._fence = ""  # the marks that opened the code block
         self._pieces: list[Piece] = []
 
     def feed(self, chunk: str) -> list[Piece]:
-        """Take a chunk and return what is settled by now, in order."""
+        """Process a chunk and return the settled pieces in order."""
         for start in in_turns(range(0, len(chunk), MAX_STEP_LENGTH)):
             text = self._waiting + chunk[start : start + MAX_STEP_LENGTH]
             tag = self._may_be_tag.search(text, max(0, len(text) - _MAX_TAG_END))
@@ -254,7 +255,7 @@ class ThoughtSplitter:
         return self._taken()
 
     def finish(self, *, calls_follow: bool, is_cut: bool = False) -> list[Piece]:
-        """Take the end of the turn, with or without tool calls, whole or cut; return the rest."""
+        """Process the end of the turn, which may have tool calls and may be truncated; return the rest."""
         self._read(self._waiting, len(self._waiting))
         if self._held is not None:
             words = "".join(self._held)
@@ -266,7 +267,7 @@ class ThoughtSplitter:
         return self._taken()
 
     def _read(self, text: str, settled: int) -> None:
-        """Read ``settled`` characters of a text. The rest waits for the next chunk."""
+        """Process ``settled`` characters of a text. The rest waits for the next chunk."""
         start = 0
         for mark in self._mark.finditer(text, 0, settled):
             self._take(text[start : mark.start()])
@@ -279,7 +280,7 @@ class ThoughtSplitter:
         self._take(text[start:settled])
 
     def _take(self, words: str) -> None:
-        """Take text without a tag that counts. Line ends arrive separately."""
+        """Process text without a tag that counts. Line ends arrive separately."""
         if self._levels:
             self._think(words)
             return
@@ -297,7 +298,7 @@ class ThoughtSplitter:
         elif self._levels:
             self._levels += 1
             if self._held is not None:
-                self._held.append(tag)  # may be a word of the answer
+                self._held.append(tag)  # the tag may be a part of the answer
         elif closes and ends_line and not self._fence:
             self._add(PieceKind.WAS_THOUGHT, "")
             self._end_thought()
@@ -314,7 +315,7 @@ class ThoughtSplitter:
             self._held.append(words)
 
     def _close_level(self) -> None:
-        """Close one level. While another is open, the next text is part of the thought if a closing tag follows."""
+        """Close one level. If another is still open, the next text belongs to the thought if a closing tag follows."""
         self._add(PieceKind.THOUGHT, "".join(self._held or ()))
         self._levels -= 1
         self._tag = ""
@@ -323,7 +324,7 @@ class ThoughtSplitter:
             self._end_thought()
 
     def _end_thought(self) -> None:
-        self._add(PieceKind.THOUGHT, "\n")  # separates it from a next thought
+        self._add(PieceKind.THOUGHT, "\n")  # separates the thought from the next one
         self._held = None
         self._is_behind_thought = True
         self._line = ""
@@ -334,17 +335,17 @@ class ThoughtSplitter:
             self._pieces.append(Piece(kind, text))
 
     def _taken(self) -> list[Piece]:
-        """Remove and return the settled pieces. Neighbours of the same kind are merged."""
+        """Remove and return the settled pieces. Consecutive pieces of the same kind are merged."""
         pieces = self._pieces
         self._pieces = []
-        if not pieces[1:]:  # most chunks bring one or none
+        if not pieces[1:]:  # most chunks have one piece or none
             return pieces
         groups = groupby(in_turns(pieces), attrgetter("kind"))
         return [Piece(kind, "".join(piece.text for piece in group)) for kind, group in groups]
 
 
 def fence_after(line: str, fence: str) -> str:
-    """The marks of the code block that is open after a line, when these were open before it; "" for none."""
+    """Return the fence of the code block that is open after a line; ``fence`` was open before it, and "" means none."""
     found = _FENCE.match(line)
     if found is None:
         return fence
@@ -358,12 +359,12 @@ def fence_after(line: str, fence: str) -> str:
 
 
 def open_fence(text: str) -> str:
-    """The marks that close the code block in which a text ends; "" if it ends in none."""
+    """Return the fence that closes the code block in which a text ends; "" if it does not end in one."""
     return reduce(lambda fence, line: fence_after(line, fence), text.split("\n"), "")
 
 
 def without_was_thought(pieces: Iterable[Piece]) -> list[Piece]:
-    """Pieces of text and thought alone: text before a WAS_THOUGHT is a thought."""
+    """Return only pieces of text and thoughts. Text before a WAS_THOUGHT becomes a thought."""
     settled: list[Piece] = []
     for piece in in_turns(pieces):
         if piece.kind is PieceKind.WAS_THOUGHT:
@@ -374,7 +375,7 @@ def without_was_thought(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def without_thoughts(text: str, tags: tuple[str, ...] = ()) -> str:
-    """The visible text of an earlier answer, without blank lines around thoughts; quoted tags as they were."""
+    """Return the visible text of an earlier answer, without blank lines around thoughts. Quoted tags are restored."""
     if "<" not in text and not tags:
         return text
     splitter = ThoughtSplitter(tags)
