@@ -1,7 +1,7 @@
-"""Starts the plugin: its settings are checked, then the SDK serves Dify over stdio, TCP or HTTP.
+"""Starts the plugin: checks its settings, then lets the SDK serve Dify over stdio, TCP or HTTP.
 
-The settings are in the environment or `.env`. The SDK validates them while it is imported, so a bad one would prevent
-the start.
+The settings are in the environment or `.env`. The SDK validates them when it is imported, so an invalid setting would
+prevent the start.
 """
 
 import gc
@@ -18,29 +18,29 @@ from dotenv import dotenv_values
 
 
 class Timeout(NamedTuple):
-    """Seconds: the default for a missing or unusable value, and the bounds of a usable one."""
+    """A time limit in seconds: the default for a missing or unusable value, and the bounds of a usable value."""
 
     default: int
     least: int
     most: int
     is_always_set: bool = False
-    """Whether the default is ours, rather than the SDK's own."""
+    """Whether the default replaces the SDK's own default."""
 
 
 TIMEOUTS = {
-    # How long a serverless connection may stay silent. Dify takes a connection that ends early for a success
-    # (docs/host-facts.md, "The three runtimes"), and a run whose thoughts are hidden may write nothing until its end.
-    # So the limit is that of a whole run: 600 s unless Dify is configured otherwise, and an hour at most. The SDK's
-    # default of 300 s would be too short.
+    # How long a serverless connection may stay silent. Dify treats a connection that ends early as a success
+    # (docs/host-facts.md, "The three runtimes"), and a run with hidden thoughts may write nothing until its end.
+    # Therefore this is the limit of a whole run: 600 s unless Dify is configured otherwise, and at most an hour. The
+    # SDK's default of 300 s would be too short.
     "MAX_REQUEST_TIMEOUT": Timeout(default=3600, least=600, most=3600, is_always_set=True),
     # How long a model or tool call may stay silent. Dify ends such a call after 240 s with an error, and a run after
-    # 600 s without telling the plugin (docs/host-facts.md, "Time limits"): a larger value only keeps abandoned runs.
+    # 600 s without notifying the plugin (docs/host-facts.md, "Time limits"). A larger value only keeps abandoned runs.
     "MAX_INVOCATION_TIMEOUT": Timeout(default=250, least=10, most=600),
 }
 
 
 def settle_timeouts(environment: MutableMapping[str, str], dotenv: Mapping[str, str | None]) -> list[str]:
-    """Put usable values into ``environment``; return a line for the log for each value that was changed."""
+    """Put usable values into ``environment``. Return a line for the log for each value that was changed."""
     changes = []
     for name, timeout in TIMEOUTS.items():
         asked = environment.get(name, dotenv.get(name))
@@ -68,9 +68,9 @@ OFF = {"off", "false", "no", "0"}
 
 
 def settle_log_content(environment: MutableMapping[str, str], dotenv: Mapping[str, str | None]) -> list[str]:
-    """Put ``on`` or ``off`` into ``environment`` if LOG_CONTENT is set; return a line for the log if it is neither.
+    """Put ``on`` or ``off`` into ``environment`` if LOG_CONTENT is set. Return a line for the log for any other value.
 
-    An unknown value counts as ``off``: who sets the variable wants to keep contents out of the logs.
+    An unknown value counts as ``off``, because the variable is set to keep contents out of the logs.
     """
     asked = environment.get("LOG_CONTENT", dotenv.get("LOG_CONTENT"))
     if asked is None:
@@ -86,7 +86,7 @@ def settle_log_content(environment: MutableMapping[str, str], dotenv: Mapping[st
 
 
 if __name__ == "__main__":
-    gc.disable()  # imports leave almost no garbage, and looking for it takes a tenth of the start
+    gc.disable()  # imports leave almost no garbage, and searching for it takes a tenth of the start
 
 given = dotenv_values(".env")
 changes = [*settle_timeouts(os.environ, given), *settle_log_content(os.environ, given)]
@@ -111,22 +111,22 @@ logger = logging.getLogger(__name__)
 
 
 class HostLost(BaseException):
-    """Dify's plugin daemon does not answer any more. An ``Exception`` would only be a line in the SDK's log.
+    """Raised when Dify's plugin daemon does not answer any more. The SDK would only log an ``Exception``.
 
-    The SDK alone would keep the process: for remote debugging it calls a reader that has ended again and again, without
-    a pause, and a serverless process whose port is taken waits for requests that cannot come.
+    The SDK itself would not end the process. With remote debugging it calls a finished reader again and again without a
+    pause, and a serverless process whose port is taken waits for requests that cannot arrive.
     """
 
 
 def end_the_process(failed: threading.ExceptHookArgs, /) -> None:
-    """Exit code 1 and one sentence when a thread fails: all are the SDK's, and it needs each of them."""
+    """End the process with one sentence and exit code 1 when a thread fails, because the SDK needs all its threads."""
     logger.critical("The plugin ends, because it can serve Dify no longer: %s", failed.exc_value)
     os._exit(1)
 
 
 def end_with_its_stream(reader: RequestReader) -> None:
     """End the process when no more requests can arrive."""
-    read = reader._read_stream  # noqa: SLF001 - the one place where its end can be seen
+    read = reader._read_stream  # noqa: SLF001 - the only place where the end of the stream is visible
 
     def read_to_the_end() -> Iterator[PluginInStream]:
         try:
@@ -138,9 +138,9 @@ def end_with_its_stream(reader: RequestReader) -> None:
 
 
 def put_in_one_step() -> None:
-    """Turn a message into the text of a line in one step.
+    """Serialize a message to a line in one step.
 
-    The SDK would first copy its content up to three times, which takes longer than writing it.
+    The SDK would first copy its content up to three times, which takes longer than the serialization.
     """
 
     def stream_object(_writer: ResponseWriter, data: Mapping[str, Any] | BaseModel) -> dict[str, Any]:
@@ -185,12 +185,12 @@ def write_together(stdout: TextIO) -> None:
 
 
 if __name__ == "__main__":
-    # The SDK reads the plugin's declarations with the YAML loader in Python; the same in C takes an eighth of the time.
+    # The SDK parses the plugin's declarations with PyYAML's Python loader. The C loader takes an eighth of the time.
     vars(yaml)["SafeLoader"] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    # For each line it reads, the SDK makes a new TypeAdapter of one type, which takes longer than to read the line.
+    # For each line, the SDK creates a new TypeAdapter of the same type, which takes longer than parsing the line.
     for reader in (tcp_reader, stdio_reader, runtime):
         vars(reader)["TypeAdapter"] = cache(TypeAdapter)
-    # All threads of the SDK are greenlets of one thread; a queue for threads costs them a lock and a timer per item.
+    # All threads of the SDK are greenlets of one thread. A queue for threads costs a lock and a timer for each item.
     vars(filter_reader)["Queue"] = Queue
     put_in_one_step()
     threading.excepthook = end_the_process
@@ -199,10 +199,10 @@ if __name__ == "__main__":
     write_together(sys.stdout)
     for name in (__name__, "internal"):
         logging.getLogger(name).addHandler(plugin_logger_handler)
-    for change in changes:  # not earlier: the first line that Dify reads must be the manifest, which Plugin() writes
+    for change in changes:  # comes after Plugin(), because the manifest that it writes must be Dify's first line
         logger.warning(change)
-    # Imported objects stay until the end. Without this, each full collection would visit them all and stop every run.
-    # Their garbage stays too: some 2,000 objects, and to find them would take a tenth of the start.
+    # Imported objects live until the end. Without this call, each full garbage collection would visit all of them and
+    # pause every run. About 2,000 garbage objects stay, too, because finding them would take a tenth of the start.
     gc.freeze()
     gc.enable()
     plugin.run()

@@ -69,7 +69,7 @@ _LIMITS = (
     StopReason.SIZE_LIMIT,
     StopReason.TIME_LIMIT,
 )
-"""Reasons that may end subtasks too early. The first one in this list that did is the run's stop reason."""
+"""Reasons that may end subtasks too early. The first of them that occurred is the run's stop reason."""
 
 
 class PlanAndReflectParams(StrategyParams):

@@ -1,1 +1,1 @@
-"""The texts that the agent says of itself: constants, no code."""
+"""The texts of the agent for models and users. The modules contain constants and no code."""

@@ -1,10 +1,10 @@
-"""What a user may say to approve: words and phrases that as a whole answer mean yes and nothing else, by language.
+"""Words and phrases with which a user approves, by language. As a complete answer they mean yes and nothing else.
 
-Not listed: what can also mean no, "I understand", "never mind" or "go on writing" ("fine", "right", "no problem",
-"continue", "tudo bem", "結構です", "大丈夫です", "了解です"), and anything with a condition. The signs under ``any``
-may also follow a word. A tilde behind a word is a friendly tone in Chinese, and listed there; in other languages it may
-be a hesitation. ``internal/memory/approval.py`` says how a text is compared with them, and docs/approval.md
-what a user's answer does.
+Phrases that can also mean no, "I understand", "never mind" or "go on writing" are not listed ("fine", "right", "no
+problem", "continue", "tudo bem", "結構です", "大丈夫です", "了解です"), nor is anything with a condition. The signs
+under ``any`` may also follow a word. A tilde after a word is a friendly tone in Chinese and is listed there; in other
+languages it may be a hesitation. ``internal/memory/approval.py`` compares a text with these words, and docs/approval.md
+describes the effect of a user's answer.
 """
 
 _BY_LANGUAGE = {

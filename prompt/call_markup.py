@@ -1,6 +1,6 @@
-"""The markup in which the templates of models write calls of tools.
+"""The markup with which the chat templates of models write tool calls.
 
-docs/model-facts.md, "Calls that arrive as text", says which models write which.
+docs/model-facts.md, "Calls that arrive as text", lists the models that use each form.
 """
 
 CLOSING_TAGS = {
@@ -30,8 +30,8 @@ CLOSING_TAGS = {
     "[TOOL_CALLS]": "</s>",
     "functools[": "<|end|>",
 }
-"""The tag that closes a call, or the token that ends such a turn, by the tag that opens the call."""
+"""The tag that closes a call, or the token that ends the turn, by the tag that opens the call."""
 NAME_KEYS = r'"(?:(?:tool_)?name|function)"\s*:\s*"|name="|function=|functions\.'
-"""A pattern of what a tool's name follows within a call."""
+"""A pattern of the text before the name of a tool in a call."""
 BEFORE_NAME = r"function<｜tool▁sep｜>|functions\.|call:"
-"""A pattern of what may stand between an opening tag and the name."""
+"""A pattern of the text that may appear between an opening tag and the name."""

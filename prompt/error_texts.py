@@ -1,7 +1,7 @@
-"""Every sentence that ends a run as an error of the node, apart from those about its parameters.
+"""All sentences of node errors that end a run, except those about parameters.
 
 Dify shows an error in English, in its own frame, to the person who runs the app. The keys are the values of
-``FailureKind`` (internal/host/failures.py); tests/unit/test_errors.py finds a missing one.
+``FailureKind`` (internal/host/failures.py). tests/unit/test_errors.py finds a missing key.
 """
 
 MODEL_FAILED = {
@@ -25,6 +25,6 @@ MODEL_FAILED = {
 SEE_THE_LOG = "the log of the run has the details"
 INTERNAL_ERROR = "internal error: {name}"
 
-# Advice to the developer, in parentheses behind the sentence.
+# Advice for the developer, in parentheses after the sentence.
 SWITCH_THINKING_OFF = "switch thinking off in the model's settings"
 CHOOSE_RESPONSES = "choose the Responses protocol in the model's settings"

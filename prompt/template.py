@@ -1,8 +1,8 @@
-"""Every text that a model or a user reads from the agent itself, as constants.
+"""All texts that the agent itself writes for a model, and a few for users, as constants.
 
 The policy blocks follow OpenAI's prompting guides for GPT-5 to 5.6 (docs/model-facts.md, "Prompting guides"): five
-short blocks, each rule once, no contradictions, one stop rule, and never a request for ``<think>`` text. Together they
-have at most 200 tokens without their tags, since every request carries them (docs/policies.md).
+short blocks, each rule only once, no contradictions, one stop rule, and no request for ``<think>`` text. Together they
+have at most 200 tokens without their tags, because every request contains them (docs/policies.md).
 """
 
 PERSISTENCE_POLICY = """\
@@ -66,11 +66,11 @@ CLOSING_NOTE_FOR_SUBMISSION = (
     "No more tools will run in this conversation turn, except for submit_answer. Call it now with what you have."
 )
 
-# About parameters whose values, or whose name, some API refuses.
+# Notes on parameters whose values or names some API refuses.
 OWN_NAME_OF_PARAMETER = "Its full name is {name}."
 OPTIONS_OF_PARAMETER = "Allowed values: {values}"
 
-# About tools whose result is the answer.
+# Notes on tools whose result is the answer.
 ANSWER_TOOL_NOTE = "The result of this tool is the answer as the user gets it, and nothing follows it: call it last."
 TOOL_ANSWER_UNFIT = (
     "{tool} has run, but its result is not taken as the answer: {problem}. Do not repeat the call to correct this; "
@@ -220,7 +220,7 @@ Hand over the whole answer again, without these problems, by a call of submit_an
 Make nothing up to meet a criterion."""
 LOOK_UP_FIRST = " If facts are missing, look them up first."
 
-# What the model reads about calls that the user has to approve first.
+# Texts for the model about calls that the user must approve first.
 APPROVAL_NOTE = "A call of this tool asks the user for approval before it runs: call it instead of asking in text."
 NOT_APPROVED = "The user did not approve this call."
 NOT_APPROVED_BECAUSE = "The user did not approve this call and said: {reason}"
@@ -316,7 +316,7 @@ For several calls write several blocks, one behind the other. Their results come
 NEW_TEXT_TOOLS = "From now on these tools can be called, too:\n{tools}"
 TOOL_OUTPUT = '<tool_output tool="{tool}">\n{result}\n</tool_output>'
 
-# The shape of requests (internal/transcript/request.py).
+# The form of requests (internal/transcript/request.py).
 TURN_BETWEEN = "Understood."
 NO_TEXT = "(no text)"
 TOOL_OUTPUT_OF_CALL = '<tool_output tool="{tool}" arguments="{arguments}">\n{result}\n</tool_output>'

@@ -1,4 +1,4 @@
-"""Every text that a model reads in place of a tool's output: a call that was refused, failed, or could not be read.
+"""All texts that a model reads instead of a tool's output: a call was refused, failed, or its output was unreadable.
 
 The prefixes "tool arguments parse error", "tool arguments validation error" and "tool invoke error", and the sentence
 "there is not a tool named …", are part of the plugin's contract: prompts of users refer to them.

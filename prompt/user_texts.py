@@ -1,10 +1,10 @@
-"""Every text that a user reads from the agent itself, by language: English, Japanese, Chinese, Portuguese.
+"""All texts that the agent itself writes for users, by language: English, Japanese, Chinese, Portuguese.
 
-``internal/text/language.py`` says which of them a user reads.
+``internal/text/language.py`` chooses the language.
 """
 
-# The user reads these while thoughts are shown: for a round in which the model calls tools and says nothing, above a
-# plan, and above what its subtasks found.
+# The user reads these if thoughts are shown: for a round in which the model calls tools without a text, above a plan,
+# and above the findings of its subtasks.
 TOOLS_USED = {
     "en": "Used {tools}.",
     "ja": "{tools} を使用しました。",
@@ -54,7 +54,7 @@ CUT_SHORT = {
     },
 }
 
-# This line ends the shown text when the run ends in an error, because Dify then shows no default value.
+# This line ends the visible text if the run ends with an error, because Dify then shows no default value.
 FAILED_AFTER_TEXT = {
     "en": "(An error ended the run here.)",
     "ja": "（エラーが発生したため、ここで終了しました。）",
@@ -93,7 +93,7 @@ HOW_TO_APPROVE_SEVERAL = {
     "pt": 'Responda "sim" para aprovar todas ou diga o que deve mudar. Para decidir sobre cada uma, responda em JSON: ',
 }
 EMPTY_TEXT = {"en": "(empty text)", "ja": "（空の文字列）", "zh": "（空文本）", "pt": "(texto vazio)"}
-# This follows words of a question for approval that the model has written itself. The language is that of the words.
+# This remark follows an imitation of a question for approval in the model's text, in the language of the imitation.
 NOT_THE_QUESTION = {
     "en": "(the model wrote this: it is not what you approve)",
     "ja": "（これはモデルの文章で、承認の対象ではありません）",

@@ -1,1 +1,1 @@
-"""The strategies as Dify loads them; wiring only, nothing is decided here."""
+"""The strategy classes that Dify loads. They only connect the SDK to the agent and contain no logic."""

@@ -13,7 +13,7 @@ GPT5FunctionCallingParams = StrategyParams
 
 
 class GPT5FunctionCallingStrategy(AgentStrategy):
-    """Native tool calls, several a turn, run side by side."""
+    """A strategy with native tool calls. Several calls of a turn run in parallel."""
 
     blueprint: ClassVar[Blueprint[Any]] = FUNCTION_CALLING
 

@@ -1,9 +1,9 @@
-"""The same agent under another default policy: reason, act, observe."""
+"""The function-calling agent with another default policy: reason, act, observe."""
 
 from dataclasses import replace
 from typing import Any, ClassVar
 
-# The module, not the class: the SDK's loader wants exactly one strategy in this namespace.
+# The module is imported instead of the class, because the SDK requires exactly one strategy in this namespace.
 import strategies.gpt5_function_calling as base
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.policy import PolicyTexts
@@ -11,7 +11,7 @@ from prompt import template
 
 
 class GPT5ReActStrategy(base.GPT5FunctionCallingStrategy):
-    """Says before each group of calls what is missing and how they supply it."""
+    """A strategy whose model says before each group of calls what is missing and how the calls will provide it."""
 
     blueprint: ClassVar[Blueprint[Any]] = replace(
         FUNCTION_CALLING,

@@ -1,1 +1,1 @@
-"""What is sent to the model: messages that only grow, and that fit into its window and into one line."""
+"""The messages for the model. A conversation only grows, and it fits into the model's window and into one line."""

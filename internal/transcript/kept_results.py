@@ -20,15 +20,15 @@ MAX_KEPT_BYTES = 12 * 1024 * 1024
 _MAX_PLACES = 2_000
 """Maximum number of matches that are shown. All are counted."""
 _AROUND = 200
-"""Characters that are shown before and after a match."""
+"""Number of characters that are shown before and after a match."""
 _BLOCK = 4_096
-"""Characters that are folded at once."""
+"""Number of characters that are folded at once."""
 _WINDOW = 65_536
-"""Characters that are searched at once. Python's search takes linear time, whatever the texts are."""
+"""Number of characters that are searched at once. Python's search takes linear time for all texts."""
 _WIDTHS = {0x3000: " "} | {wide: chr(wide - 0xFF01 + 0x21) for wide in range(0xFF01, 0xFF5F)}
-"""The wide forms of ASCII, by code point, and their ordinary ones."""
+"""The ordinary forms of ASCII characters by the code points of their wide forms."""
 _FOLDED = _WIDTHS | {ord("İ"): "i", ord("ı"): "i", ord("ſ"): "s", ord("µ"): "μ"}
-"""The wide forms, plus letters whose other case is a different letter or two letters."""
+"""The wide forms, plus letters whose lower or upper case is another letter or has two letters."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class KeptResults:
 
     @contextmanager
     def round(self) -> Iterator[Callable[[ToolOutcome], ToolOutcome]]:
-        """Reserve room for the results of a round until it ends; the function cuts a result that does not fit."""
+        """Reserve room for the results of a round until it ends. The yielded function cuts results to fit."""
         size = 0
 
         def taken_in(outcome: ToolOutcome) -> ToolOutcome:
@@ -117,7 +117,7 @@ class KeptResults:
 
 
 def _size_of(outcome: ToolOutcome) -> int:
-    """Bytes of memory of the kept texts of a result."""
+    """Return the bytes of memory of a result's kept texts."""
     return sum(map(sys.getsizeof, (outcome.whole, *outcome.sent_json)))
 
 
@@ -128,7 +128,7 @@ def _size_of_picture(picture: Picture) -> int:
 
 
 def _part(name: str, text: str, offset: int, limit: int) -> str:
-    """The part from the offset on that fits, and how to read the rest."""
+    """Return as much of a result from the offset on as fits, and a note on how to read the rest."""
     facts = {"id": name, "start": offset, "length": len(text)}
     to_the_end = template.READ_TO_THE_END.format(**facts)
     if len(text) - offset + len(to_the_end) <= limit:
@@ -138,7 +138,7 @@ def _part(name: str, text: str, offset: int, limit: int) -> str:
 
 
 def _found(name: str, text: str, wanted: str, limit: int) -> str:
-    """The first matches with their surroundings, as many as fit, and the position of the next match."""
+    """Return as many matches with their surroundings as fit, and the position of the next match."""
     everywhere = places(text, wanted)
     first = list(islice(everywhere, _MAX_PLACES + 1))
     count = len(first) + sum(1 for _ in everywhere)
@@ -160,7 +160,7 @@ def _found(name: str, text: str, wanted: str, limit: int) -> str:
 
 
 def _excerpts(text: str, found: Sequence[tuple[int, int]]) -> Iterator[tuple[str, int]]:
-    """Excerpts around matches, each with the number of matches that it shows completely."""
+    """Yield excerpts around matches, each with the number of matches that it shows completely."""
     at = 0
     covered = 0
     while at < len(found):
@@ -173,7 +173,7 @@ def _excerpts(text: str, found: Sequence[tuple[int, int]]) -> Iterator[tuple[str
 
 
 def places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each match in a longer text, ignoring case and width of letters. Matches do not overlap."""
+    """Yield the start and end of each match in a text, ignoring case and width of letters. Matches do not overlap."""
     looked_for = _folded(wanted)
     blocks = (text[at : at + _BLOCK] for at in in_turns(range(0, len(text), _BLOCK)))
     searched = "".join(map(_folded, blocks))
@@ -188,7 +188,7 @@ def places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
 
 
 def _folded(text: str) -> str:
-    """A text of the same length that is equal for texts that differ only in case and width of letters."""
+    """Return a text of the same length, which is equal for texts that differ only in case and width of letters."""
     if text.isascii():
         return text.lower()
     return text.translate(_FOLDED).lower().replace("ς", "σ")

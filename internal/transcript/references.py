@@ -1,4 +1,4 @@
-"""Results by reference: ``result:r1`` in a call's arguments stands for a result that the model has read."""
+"""Results by reference. ``result:r1`` in a call's arguments refers to a result that the model has read."""
 
 import json
 import re
@@ -26,19 +26,19 @@ _QUOTE = 60
 _MAX_NAMED = 20
 """Maximum number of ids that an error names."""
 _LONG = 100_000
-"""Characters from which on JSON is slow to parse or write."""
+"""Length in characters from which on JSON is slow to parse or write."""
 
 
 class ReferenceInvalid(Exception):  # noqa: N818 - its text is what the model reads
-    """A reference does not point to a kept result or to a part of one."""
+    """Raised if a reference does not point to a kept result or to a part of one."""
 
 
 class _Part(NamedTuple):
-    """What a reference stands for."""
+    """The value to which a reference points."""
 
     value: Any
     shown: Any
-    """The value as the user sees it; for a long one, the beginning and the end of its text or JSON."""
+    """The value as the user sees it. Of a long value, this is the beginning and the end of its text or JSON."""
     length: int
     """Length of the text in characters."""
     tool: str
@@ -58,7 +58,7 @@ class References:
         """The JSON values of the most recently used results, by id."""
 
     def resolved(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Reference]]:
-        """The arguments with the results in them, and the reference of each argument that has one.
+        """Return the arguments with the results in them, and the reference of each argument that has one.
 
         Raises:
             ReferenceInvalid: a reference points to nothing, the results are too large for the host, or the time is up.
@@ -169,10 +169,10 @@ def _references(value: object) -> Iterator[str]:
 
 
 def _pointed_at(value: Any, pointer: str, begun: str) -> Any:  # noqa: ANN401 - JSON
-    """The part of a JSON value that a JSON Pointer (RFC 6901) names; its names may be percent-encoded, as in a URL.
+    """Return the part of a JSON value at a JSON Pointer (RFC 6901). Its names may be percent-encoded, as in a URL.
 
     Raises:
-        ReferenceInvalid: there is no such part; says where, and what is there.
+        ReferenceInvalid: there is no such part. The message says where, and what exists there.
     """
     if pointer and not (pointer.startswith("/") and _TOKEN.fullmatch(pointer)):
         raise ReferenceInvalid(template.NO_POINTER.format(reference=f"{begun}{pointer}"[:_QUOTE]))
@@ -189,7 +189,7 @@ def _pointed_at(value: Any, pointer: str, begun: str) -> Any:  # noqa: ANN401 - 
 
 
 def _part_named(value: object, written: str) -> Any:  # noqa: ANN401 - JSON
-    """The part with the token as its name, as written or percent-decoded; raises LookupError if there is none."""
+    """Return the part with this name, as written or percent-decoded. Raises LookupError if there is none."""
     with suppress(LookupError):
         return part_of(value, unescaped(written))
     return part_of(value, unescaped(unquote(written)))

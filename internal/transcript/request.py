@@ -1,7 +1,7 @@
 """Brings requests into a form that every provider accepts (docs/model-facts.md, "What every request keeps").
 
-It does not know any provider. The same messages always get the same form, so that a request begins with the same bytes
-as the previous one.
+This module does not depend on the provider. The same messages always get the same form, so that a request begins with
+the same bytes as the previous one.
 """
 
 import json
@@ -37,7 +37,7 @@ _SHOWN_ARGUMENTS = 500  # maximum characters of a call's arguments that its resu
 
 
 def sound_messages(messages: Iterable[PromptMessage], model: str) -> list[PromptMessage]:
-    """The messages of a request to ``model`` ("provider/name").
+    """Return the messages of a request to ``model`` ("provider/name").
 
     No text is blank, the text of a turn is one part, and an assistant message stands before each user message. Calls
     that another model made get ids that every provider accepts.
@@ -56,7 +56,7 @@ def sound_messages(messages: Iterable[PromptMessage], model: str) -> list[Prompt
 def messages_with_calls_in_text(
     messages: Iterable[PromptMessage], tools: Sequence[PromptMessageTool]
 ) -> Iterator[PromptMessage]:
-    """The messages for a model that writes its calls as text and reads their results in a user message.
+    """Yield the messages for a model that writes its calls as text and reads their results in a user message.
 
     The system prompt ends with the description of the tools.
     """
@@ -73,7 +73,7 @@ def messages_with_calls_in_text(
 
 
 def _with_one_instruction(messages: Iterable[PromptMessage]) -> Iterator[PromptMessage]:
-    """The messages with all system messages merged into one at the beginning, as chat templates require."""
+    """Yield the messages with all system messages merged into one at the beginning, as chat templates require."""
     instructions: list[str] = []
     others: list[PromptMessage] = []
     for message in in_turns(messages):
@@ -87,7 +87,7 @@ def _with_one_instruction(messages: Iterable[PromptMessage]) -> Iterator[PromptM
 
 
 def text_tools(wording: str, tools: Sequence[PromptMessageTool]) -> str:
-    """The tools as text, one per line; "" if there are none."""
+    """Return the tools as text, one per line; "" if there are none."""
     if not tools:
         return ""
     lines = [tool.model_dump_json(include={"name", "description", "parameters"}) for tool in tools]
@@ -110,7 +110,7 @@ def _turn_in_text(message: PromptMessage) -> PromptMessage:
 
 
 def _results_in_text(results: Sequence[ToolPromptMessage]) -> Iterator[PromptMessage]:
-    """Results with the tags of the surrounding blocks escaped, followed by the agent's notes."""
+    """Yield the results, with the tags of the surrounding blocks escaped, and then the agent's notes."""
     if not results:
         return
     split = [split_notes(message.get_text_content()) for message in results]
@@ -123,7 +123,7 @@ def _results_in_text(results: Sequence[ToolPromptMessage]) -> Iterator[PromptMes
 
 
 def _turn_between(before: Sequence[PromptMessage], message: PromptMessage) -> list[PromptMessage]:
-    """The message that must stand before this one, if any, so that user and model alternate.
+    """Return the message to insert before this one, if necessary, so that user and model alternate.
 
     Mistral refuses a user message after a result, Bedrock refuses a conversation that begins with the model, and strict
     chat templates refuse two messages of the same role in a row.
@@ -137,7 +137,7 @@ def _turn_between(before: Sequence[PromptMessage], message: PromptMessage) -> li
 
 
 def _without_blanks(message: PromptMessage) -> PromptMessage | None:
-    """The message without blank texts, which Anthropic refuses; None for an empty turn of the model."""
+    """Return the message without blank texts, which Anthropic refuses; None for an empty turn of the model."""
     match message:
         case AssistantPromptMessage():
             content = sound_content(message.content or "")
@@ -152,7 +152,7 @@ def _without_blanks(message: PromptMessage) -> PromptMessage | None:
 
 
 def _without_blank_parts(content: Content) -> Content:
-    """Content without blank parts. A user's texts are not merged: a line about a file stays apart."""
+    """Return content without blank parts. A user's texts are not merged, so a line about a file stays separate."""
     if isinstance(content, str):
         return text_unless_blank(content)
     return [part for part in content if not isinstance(part, TextPromptMessageContent) or not is_blank(part.data)]
@@ -165,9 +165,9 @@ def _with_content(message: PromptMessage, content: Content) -> PromptMessage:
 
 
 class _Calls:
-    """The calls of one request and their results. A model reads its own ids unchanged, each once per turn.
+    """The calls of one request and their results. A model's own ids stay unchanged and are unique in a turn.
 
-    Plugins that use names of functions as ids need equal ids back: docs/model-facts.md, "Equal ids in one turn".
+    Plugins that use function names as ids need equal ids back: docs/model-facts.md, "Equal ids in one turn".
     """
 
     def __init__(self, model: str) -> None:

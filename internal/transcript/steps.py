@@ -1,6 +1,6 @@
-"""A conversation as steps. The prompts of this run and the records for later runs are made from them.
+"""The steps of a conversation. The prompts of this run and the records for later runs are created from them.
 
-Media, opaque bodies and thoughts are only in prompts. Records outlive the run (internal/memory/records.py).
+Only prompts contain media, opaque bodies and thoughts. Records outlive the run (internal/memory/records.py).
 """
 
 import re
@@ -44,11 +44,11 @@ type Messages = tuple[PromptMessage, ...]
 type Records = tuple[EntryRecord, ...]
 
 _MAX_LIST_LENGTH = 2_000
-"""Maximum characters of the list of pictures that are left out."""
+"""Maximum characters of the list of omitted pictures."""
 
 
 class SummaryMessage(UserPromptMessage):
-    """A summary of messages that were left out."""
+    """A summary that replaces earlier messages."""
 
     turns: int = Field(default=0, exclude=True)
     """Number of earlier turns that it replaces, if this run wrote it."""
@@ -59,7 +59,7 @@ def summary_message(text: str, turns: int = 0) -> SummaryMessage:
 
 
 class PicturesMessage(UserPromptMessage):
-    """The pictures that tools made in a round, with their names."""
+    """The pictures that tools created in a round, with their names."""
 
 
 class NoteMessage(UserPromptMessage):
@@ -77,12 +77,12 @@ _NOTE_TAG = re.compile(r"<(?=\s*+/?+\s*+agent_note\b)", re.IGNORECASE)
 
 
 def as_data(text: str) -> str:
-    """The text of a tool, with the tag of our own notes escaped."""
+    """Return the text of a tool with the tag of the agent's own notes escaped."""
     return _NOTE_TAG.sub("&lt;", text)
 
 
 def with_note(message: PromptMessage, note: str) -> PromptMessage:
-    """The message with a note at its end. After a tool's text the note is a block that no tool can imitate."""
+    """Return the message with a note at its end. After a tool's text the note is a block that no tool can imitate."""
     block = f"{template.AGENT_NOTE_BEGIN}{note}{template.AGENT_NOTE_END}"
     said = f"\n\n{note}"
     if isinstance(message, ToolPromptMessage | PicturesMessage):
@@ -93,7 +93,7 @@ def with_note(message: PromptMessage, note: str) -> PromptMessage:
 
 
 def split_notes(result: str) -> tuple[str, str]:
-    """The text of the tool, and the blocks of notes after it."""
+    """Split a result into the text of the tool and the blocks of notes after it."""
     said, begin, rest = result.partition(template.AGENT_NOTE_BEGIN)
     return said, f"{begin}{rest}"
 
@@ -105,7 +105,7 @@ def user_message(text: str, parts: Sequence[PromptMessageContentUnionTypes] = ()
 
 
 def sound_content(content: Content) -> Content:
-    """Content without blank texts. Consecutive texts are merged, and a single text becomes a plain string.
+    """Return content without blank texts. Consecutive texts are merged, and a single text becomes a plain string.
 
     A part with an opaque body belongs to the provider and stays unchanged.
     """
@@ -165,7 +165,7 @@ class EarlierMessage:
 
 
 def _named_content(message: PromptMessage) -> str:
-    """The text of a message, with a line in place of each medium."""
+    """Return the text of a message, with a line instead of each medium."""
     if not isinstance(message.content, list):
         return message.content or ""
     lines = []
@@ -179,7 +179,7 @@ def _named_content(message: PromptMessage) -> str:
 
 @dataclass(frozen=True)
 class EarlierEntry:
-    """A recorded part of the conversation. ``toolbox`` has the current names of the node's tools."""
+    """A recorded step of the conversation. ``toolbox`` has the current names of the node's tools."""
 
     record: EntryRecord
     toolbox: Toolbox
@@ -227,7 +227,7 @@ def _results(calls: Sequence[ToolCall], results: Sequence[str]) -> Messages:
 
 @dataclass(frozen=True)
 class UserInput:
-    """What the user says in this run, with this turn's files in the form for the model."""
+    """The user's message in this run, with this turn's files in the form for the model."""
 
     record: UserRecord
     media: tuple[PromptMessageContentUnionTypes, ...] = ()
@@ -243,7 +243,7 @@ class UserInput:
 
 @dataclass(frozen=True)
 class Round:
-    """A turn of the model with its calls, and how each of them ended."""
+    """A turn of the model with its calls and their outcomes."""
 
     content: Content
     """The content as the model wrote it, with thoughts."""
@@ -256,7 +256,7 @@ class Round:
     model: str = ""
     """The model that took the turn, as "provider/name"."""
     is_of_tools: bool = True
-    """False for a round that only looks up what the agent keeps, which is not a tool round."""
+    """False for a round that only reads the agent's own data. Such a round is not a tool round."""
 
     @property
     def waits(self) -> bool:
@@ -265,7 +265,7 @@ class Round:
 
     @property
     def messages(self) -> Messages:
-        """The messages of the round; none if a call waits, because no prompt of this run shows such a round."""
+        """Return the messages of the round; none if a call waits, because no prompt of this run shows such a round."""
         if self.waits:
             return ()
         calls = [outcome.call for outcome in self.outcomes]
@@ -279,7 +279,7 @@ class Round:
 
     @property
     def records(self) -> Records:
-        """The round without calls of virtual tools; nothing if no other call is left."""
+        """Return the record of the round without calls of virtual tools; nothing if no other call is left."""
         calls = [record_of(each.judged, each.record_text) for each in self.outcomes if self._is_recorded(each)]
         if not calls:
             return ()
@@ -287,14 +287,17 @@ class Round:
 
     @property
     def _whole_text(self) -> str:
-        """The turn as one text, as models that need their thoughts must get it back; "" if it has no thoughts."""
+        """Return the turn as one text, for models that must read their own thoughts again; "" if it has no thoughts."""
         content = sound_content(self.content)
         if not isinstance(content, str) or content == self.said:
             return ""
         return content
 
     def _is_recorded(self, outcome: ToolOutcome) -> bool:
-        """Whether the call is recorded. If a call waits, a refused virtual call is too: the model has not read why."""
+        """Return whether the call is recorded.
+
+        If a call waits, a refused virtual call is recorded, too, because the model has not read the reason.
+        """
         if outcome.call.is_lookup:
             return False
         tool = outcome.judged.tool
@@ -340,7 +343,7 @@ class AssistantText:
 
     @property
     def messages(self) -> Messages:
-        """The message of the turn. An empty turn is left out, because some APIs refuse it."""
+        """Return the message of the turn. An empty turn is omitted, because some APIs refuse it."""
         is_blank = isinstance(self.content, str) and not self.content.strip()
         if (is_blank or not self.content) and self.opaque_body is None:
             return ()
@@ -379,7 +382,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class RoundPictures:
-    """The pictures that the tools of a round made; later runs do not have them."""
+    """The pictures that the tools of a round created. Later runs do not have them."""
 
     parts: tuple[PromptMessageContentUnionTypes, ...]
 
@@ -387,7 +390,7 @@ class RoundPictures:
 
     @classmethod
     def of(cls, outcomes: Iterable[ToolOutcome]) -> "RoundPictures | None":
-        """The pictures with the names of their tools, and why others are left out; None if there are no pictures."""
+        """Return the pictures with the names of their tools, and the reasons for omitted ones; None without pictures."""
         parts: list[PromptMessageContentUnionTypes] = []
         left_out: list[str] = []
         room = MAX_PICTURES

@@ -1,4 +1,4 @@
-"""Summaries of what no longer fits into the window: what they replace, and how a model is asked for them."""
+"""Summaries of messages that do not fit into the window: selects the messages and requests the summary from a model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ MAX_SUMMARY_TOKENS = 1_000
 """Maximum tokens of a summary, as the request says (docs/summaries.md). A token is about four characters of English, or
 one of Japanese or Chinese."""
 _LEAST_TOKENS = 2 * MAX_SUMMARY_TOKENS
-"""Minimum tokens to summarise. For less, a model call is not worthwhile."""
+"""Minimum tokens to summarize. For fewer, a model call is not worthwhile."""
 _RECENT_SHARE = 0.25
 """Share of the window for the newest of the earlier turns, which stay unchanged."""
 _KEPT_SHARE = 0.5
 """Share of the window for the part of a prompt that a summary of its rounds does not replace."""
 _REQUEST_SHARE = 0.7
-"""Share of the window for the text that a model summarises."""
+"""Share of the window for the text that a model summarizes."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class OlderMessages:
     def of(cls, transcript: Transcript, tokens: float, limit: float) -> "OlderMessages | None":
         """Choose all earlier turns except the newest ones, or else the rounds of this turn except the newest ones.
 
-        Returns None if they are short or already summarised. The prompt has ``tokens`` tokens, and may have ``limit``.
+        Returns None if they are short or already summarized. The prompt has ``tokens`` tokens, and may have ``limit``.
         """
         turns = transcript.earlier_turns(limit * _RECENT_SHARE)
         for stretch in (turns, *transcript.earlier_rounds(tokens - limit * _KEPT_SHARE)):
@@ -55,17 +55,17 @@ class OlderMessages:
 
     @property
     def turns(self) -> int:
-        """Number of turns of the run's record among them. A summary from an earlier run counts as none."""
+        """Number of recorded turns among the messages. A summary from an earlier run does not count."""
         own = (each.turns if isinstance(each, SummaryMessage) else each.role.value == "user" for each in self.messages)
         if self.is_before_question:
             return sum(own)
         return 0
 
     def request(self, limit: float, thought_tags: tuple[str, ...]) -> Transcript:
-        """The request for the summary. It fits into a window of ``limit`` tokens."""
+        """Return the request for the summary. It fits into a window of ``limit`` tokens."""
         texts = [text for message in self.messages for text in _told(message, thought_tags)]
         most = limit * _REQUEST_SHARE
-        for share in (0.9, 1):  # each text keeps a minimum, and together these may be too long
+        for share in (0.9, 1):  # each text keeps a minimum length, so the sum may still be too long
             texts = ["\n\n".join(cut_evenly(texts, share * most, estimate_tokens))]
         asked = template.SUMMARY_REQUEST.format(conversation=escaped(texts[0]))
         return Transcript(template.SUMMARY_INSTRUCTION, begun=[AgentNote(asked)])
@@ -90,7 +90,7 @@ def _told(message: PromptMessage, thought_tags: tuple[str, ...]) -> Iterator[str
 def _within_tokens(text: str) -> str:
     """The text, cut to the maximum tokens of a summary."""
     tokens = estimate_tokens(text)
-    while tokens > MAX_SUMMARY_TOKENS:  # its parts may have different scripts, so that one cut is not enough
+    while tokens > MAX_SUMMARY_TOKENS:  # parts may have different scripts, so one cut may not be enough
         text = cut_to_size(text, len(text) * MAX_SUMMARY_TOKENS // tokens, template.CHARACTERS_NOT_KEPT.format)
         tokens = estimate_tokens(text)
     return text
@@ -101,7 +101,7 @@ class Summaries:
     """The summaries of one run. All its conversations share the summaries of earlier turns."""
 
     slot: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(1))
-    """Only one conversation at a time summarises. The others wait, and may then find the summary that they need."""
+    """Lock for summaries. Other conversations wait for it, and may then find the summary that they need."""
     asked: int = 0
     has_failed: bool = False
     """Whether a summary failed. No more are then requested in this run."""
@@ -109,8 +109,8 @@ class Summaries:
     """Summaries by the identities (``id``) of the messages that they replace. The messages are kept, so that their
     identities are not reused."""
     _of_turns: tuple[int, str] = field(default=(0, ""), init=False)
-    """Number of earlier turns that a summary covers, and its text. Of several summaries this is the one that covers
-    most."""
+    """Number of earlier turns that a summary covers, and its text. If there are several, it is the one that covers the
+    most turns."""
 
     def known(self, older: OlderMessages) -> SummaryMessage | None:
         found = self._known.get(tuple(map(id, older.messages)))

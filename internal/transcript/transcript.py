@@ -1,4 +1,4 @@
-"""The messages of one conversation, which only grow, and how they are fitted into the model's window and a request.
+"""The messages of one conversation, which only grows, and the limits of the model's window and of a request.
 
 They are rendered from the steps of the conversation, and are always valid for every provider. They change permanently
 in only three cases: a request would not fit, so older messages are summarised or cut; a subtask is retried, so each
@@ -91,22 +91,22 @@ SHORTENINGS: dict[str, Shortening] = {
     "tool results": without_result,
     _OPAQUE_BODIES: without_opaque_body,
 }
-"""Shortenings by the log's name for what they leave out, in the order in which they are applied."""
+"""Shortenings in the order in which they are applied, by the log's name for the omitted parts."""
 
 
 _TOKENS_OF_A_MEDIUM = 1_000
 _TURN_BETWEEN = 200
-"""Bytes of the assistant's message that a request may have before one of the user's."""
+"""Bytes of the assistant's message that a request may insert before a user message."""
 
 
 @dataclass(frozen=True)
 class Weight:
-    """How much space something takes in a model's window and in a request's line."""
+    """The space that messages take in a model's window and in the line of a request."""
 
     tokens: int = 0
-    """An estimate: tokenizers download vocabularies or refuse texts."""
+    """Estimated number of tokens. No tokenizer is used, because tokenizers download vocabularies or refuse texts."""
     size: int = 0
-    """Bytes on the wire, never less than what the SDK writes."""
+    """Bytes in a serialized request, never fewer than the SDK writes."""
 
     def __add__(self, other: "Weight") -> "Weight":
         return Weight(self.tokens + other.tokens, self.size + other.size)
@@ -116,7 +116,7 @@ class Weight:
 
 
 def estimate_tokens(text: str) -> int:
-    """ASCII characters / 4 + other characters."""
+    """Return a quarter of the number of ASCII characters plus the number of other characters."""
     if text.isascii():
         ascii_characters = len(text)
     else:
@@ -139,7 +139,7 @@ def weight_of(message: PromptMessage) -> Weight:
         for call in message.tool_calls:
             tokens += estimate_tokens(call.function.name + call.function.arguments)
         bodies.append(message.opaque_body)
-    # As if they were text: a provider counts the reasoning that it unpacks from them.
+    # Opaque bodies count like text, because a provider counts the reasoning that it unpacks from them.
     tokens += sum(estimate_tokens(to_json(body).decode()) for body in bodies if body is not None)
     return Weight(tokens, len(to_json(message)) + 2 + _TURN_BETWEEN * isinstance(message, UserPromptMessage))
 
@@ -207,23 +207,23 @@ class Transcript:
         return self.steps[self._earlier :]
 
     def messages(self) -> list[PromptMessage]:
-        """The messages as they are kept."""
+        """The messages in their stored form."""
         return [entry.message for entry in self._entries]
 
     def request(self, model: str) -> list[PromptMessage]:
-        """The prompt of the next request, which goes to this model, in the shape that every provider takes."""
+        """Return the prompt of the next request to this model, in a form that every provider accepts."""
         self._sent = self.length
         return sound_messages(self.messages(), model)
 
     def request_in_text(self, model: str, tools: Sequence[PromptMessageTool]) -> list[PromptMessage]:
-        """The prompt for a model that writes its calls as text. Notes announce tools that were offered later."""
+        """Return the prompt for a model that writes its calls as text. Notes announce tools that were offered later."""
         self._sent = self.length
         later = self.offered.keys() - self._offered_first
         first = [tool for tool in tools if tool.name not in later]
         return sound_messages(messages_with_calls_in_text(self.messages(), first), model)
 
     def append(self, step: Step) -> None:
-        """Append what was said or done. What the user says now is added to the question."""
+        """Append a step. Further text of the user is added to the question."""
         if isinstance(step, UserInput):
             self._added = len(self._entries)
         if isinstance(step, ResumedRound) or (isinstance(step, Round) and step.is_of_tools and not step.waits):
@@ -231,7 +231,7 @@ class Transcript:
         self._add(step)
 
     def results_since(self, length: int) -> list[str]:
-        """For other conversations: the tool results after the first ``length`` messages, and summaries of them."""
+        """Return the tool results after the first ``length`` messages, and their summaries, for other conversations."""
         return [
             entry.for_others or entry.message.get_text_content()
             for entry in self._entries
@@ -360,7 +360,8 @@ def _is_of_user(entry: _Entry) -> bool:
 
 
 _KEPT_SHARE = 0.75
-"""A prompt that is too long is shortened to this share, so that it need not be done again in the very next round."""
+"""Share of the limit to which a prompt that is too long is shortened, so that the next round need not shorten it
+again."""
 
 
 @dataclass(frozen=True)
@@ -371,7 +372,7 @@ class Window:
     context_size: int | None = None
     max_tokens: int = 0
     settings_bytes: int = 0
-    """Bytes of the model's parameters and stop words, which go into each request."""
+    """Bytes of the model's parameters and stop words in each request."""
 
     @property
     def prompt_tokens(self) -> float:
@@ -381,7 +382,10 @@ class Window:
         return self.context_size - min(self.max_tokens, self.context_size // 2)
 
     def fit(self, transcript: Transcript) -> Iterator[OurWords]:
-        """Shorten what does not fit, and yield sentences for the log; raises ``InvalidParameters`` if nothing helps."""
+        """Shorten a prompt that does not fit, and yield sentences for the log.
+
+        Raises ``InvalidParameters`` if it cannot be shortened enough.
+        """
         weight = self.weigh(transcript)
         left_out = ""
         if weight.size > MAX_REQUEST_BYTES:
@@ -398,14 +402,14 @@ class Window:
             yield from self._fit_tokens(transcript, self.prompt_tokens)
 
     def shrink(self, transcript: Transcript) -> Iterator[OurWords]:
-        """Shorten because the provider said that the prompt is too long; yields nothing if there was nothing to do."""
+        """Shorten a prompt that the provider reported as too long. Yields nothing if nothing can be shortened."""
         yield from self._fit_tokens(transcript, self.weigh(transcript).tokens)
 
     def weigh(self, transcript: Transcript) -> Weight:
         return transcript.weight + self._weight_beside
 
     def room(self, transcript: Transcript) -> float:
-        """Tokens that may be added to a request; infinite when the context size is unknown."""
+        """Return how many tokens may be added to a request; infinite if the context size is unknown."""
         return max(0, self.prompt_tokens - self.weigh(transcript).tokens)
 
     @cached_property
@@ -414,7 +418,7 @@ class Window:
         return Weight(estimate_tokens(written), len(written.encode()) + self.settings_bytes)
 
     def leave_out_what_is_no_text(self, transcript: Transcript, limit: float) -> Iterator[OurWords]:
-        """Leave out what is not text if a prompt has more tokens than the limit.
+        """Remove content that is not text if a prompt has more tokens than the limit.
 
         Opaque bodies are reasoning that is kept for a provider. If they alone exceed the limit, the oldest are removed.
         Otherwise pictures of tools are removed, and then bodies if they alone still exceed it.
@@ -442,7 +446,7 @@ def _too_long(left_out: str) -> OurWords:
 
 
 def _shorten(transcript: Transcript, kinds: Iterable[str], is_enough: Callable[[], bool]) -> str:
-    """Leave out one kind after the other, then whole turns, until it is enough; return the numbers as text."""
+    """Remove one kind of content after the other, then whole turns, until it is enough; return the numbers as text."""
     left_out = {kind: transcript.shorten(SHORTENINGS[kind], is_enough) for kind in kinds}
     left_out["earlier turns"] = 0
     while not is_enough() and transcript.drop_oldest_turn():
