@@ -390,7 +390,7 @@ class RoundPictures:
 
     @classmethod
     def of(cls, outcomes: Iterable[ToolOutcome]) -> "RoundPictures | None":
-        """Return the pictures with the names of their tools, and the reasons for omitted ones; None if there are none."""
+        """Return the pictures with the names of their tools, and the reasons for omissions; None if there are none."""
         parts: list[PromptMessageContentUnionTypes] = []
         left_out: list[str] = []
         room = MAX_PICTURES
