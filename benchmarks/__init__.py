@@ -1,1 +1,1 @@
-"""What the agent costs beside the smallest strategy that the SDK allows: `python -m benchmarks`. See README.md."""
+"""Compares the agent's cost with the smallest strategy that the SDK allows: `python -m benchmarks`. See README.md."""

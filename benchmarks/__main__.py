@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: every table; `python -m benchmarks NAME`: one of them; `--write`: into README.md too."""
+"""Runs all benchmarks or, as `python -m benchmarks NAME`, one of them. `--write` also updates README.md."""
 
 import argparse
 import sys
@@ -27,7 +27,8 @@ README = Path(__file__).parent / "README.md"
 PAUSE_CASES = [*model_inputs.CASES, *tool_inputs.CASES, *node_inputs.CASES, *declared_inputs.CASES]
 
 type Part = Callable[[int, Path | None], Iterator[Table]]
-"""Tables, by how often to repeat and the folder of the official strategy, if it is measured too."""
+"""A function that yields tables. Its arguments are the number of repeats and the folder of the official strategy, or
+None."""
 
 
 def _one(table: Callable[[int, Path | None], Table]) -> Part:
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def summary(tables: Sequence[Table]) -> str:
-    """How many goals are met, and where the others stand."""
+    """Return the number of goals that are met, and the table and row of each other goal."""
     judged = [(table, row) for table in tables for row in table.rows if row.goal.is_met is not None]
     missed = [f"{table.title}, {row.cells[0]}" for table, row in judged if not row.goal.is_met]
     return "\n".join([f"{len(judged) - len(missed)} of {len(judged)} goals are met", *(f"- {name}" for name in missed)])

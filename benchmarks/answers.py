@@ -1,6 +1,6 @@
-"""What a host answers to the calls of a plugin, as lines that are written before the run.
+"""The answers of a host to the calls of a plugin, as lines of the protocol that are prepared before the run.
 
-In: what each model call and each tool call brings. Out: the lines of the protocol. Of a request only the id is read.
+Only the id of a request is read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,33 +12,33 @@ from pydantic_core import to_json
 
 type Json = dict[str, Any]
 type Answer = Callable[[], Iterable[bytes]]
-"""What one call brings: the JSON of each message."""
+"""The answer to one call: a function that returns the JSON of each message."""
 
 _HEAD = 400
-"""Characters of a line in which the id of a request stands."""
+"""Number of characters at the beginning of a line that contain the id of a request."""
 _ID = '"backwards_request_id":"'
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A call that ends in this error."""
+    """The error with which a call ends."""
 
     message: str
 
 
 def prepared(messages: Sequence[Json]) -> Answer:
-    """Messages that come at once."""
+    """Return an answer whose messages arrive immediately."""
     lines = [to_json(message) for message in messages]
     return lambda: lines
 
 
 def one_by_one(messages: Callable[[], Iterator[Json]]) -> Answer:
-    """Messages that together need too much memory, or never end: each is written when its turn comes."""
+    """Return an answer that serializes each message only when it is sent, for too many or endless messages."""
     return lambda: (to_json(message) for message in messages())
 
 
 def after(seconds: float, messages: Sequence[Json]) -> Answer:
-    """Messages that come together, after the wait."""
+    """Return an answer whose messages arrive together after a wait."""
     lines = [to_json(message) for message in messages]
 
     def answer() -> Iterator[bytes]:
@@ -49,7 +49,7 @@ def after(seconds: float, messages: Sequence[Json]) -> Answer:
 
 
 def spread(seconds: float, messages: Sequence[Json]) -> Answer:
-    """Messages that come one at a time, each after the wait."""
+    """Return an answer whose messages arrive one at a time, each after a wait."""
     lines = [to_json(message) for message in messages]
 
     def answer() -> Iterator[bytes]:
@@ -61,7 +61,7 @@ def spread(seconds: float, messages: Sequence[Json]) -> Answer:
 
 
 class Script:
-    """The answers of one run, each kind in order; the last one of a kind answers all later calls."""
+    """The answers of one run, in order for each kind of call. The last answer of a kind also serves all later calls."""
 
     def __init__(self, model: Sequence[Answer | Failure], tools: Sequence[Answer | Failure]) -> None:
         self._left = {"llm": list(model), "tool": list(tools)}
@@ -78,12 +78,12 @@ class Asked:
     """A call of the plugin."""
 
     kind: str
-    """``llm`` or ``tool``."""
+    """The kind of call: ``llm`` or ``tool``."""
     request_id: str
 
     @classmethod
     def read(cls, line: str) -> "Asked | None":
-        """The call that a line of the plugin makes, if any."""
+        """Parse the call in a line of the plugin; None for any other line."""
         head = line[:_HEAD]
         if _ID not in head:
             return None
@@ -91,7 +91,7 @@ class Asked:
         return cls(kind, head.partition(_ID)[2].partition('"')[0])
 
     def answered(self, session_id: str, answer: Answer | Failure) -> Iterator[bytes]:
-        """The lines of the answer, its end included."""
+        """Yield the lines of the answer, including its end."""
         if isinstance(answer, Failure):
             yield self._line(session_id, "error", b"null", answer.message)
         else:

@@ -1,7 +1,4 @@
-"""What the agent costs beside the floor, with the project's goals.
-
-In: how often to repeat, and the folder of the official strategy if it is measured too. Out: one table.
-"""
+"""Compares the cost of the agent with the smallest strategy (the floor), with the project's goals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +23,7 @@ HEADINGS = ("case", *COMPARED)
 
 @dataclass(frozen=True)
 class Case:
-    """Work that both do, and the ratio that is wanted."""
+    """Work for both strategies, and the maximum ratio between them."""
 
     name: str
     work: Work
@@ -35,23 +32,23 @@ class Case:
 
 
 def one_answer() -> Scenario:
-    """An answer of a few chunks; two tools are offered, and none is called."""
+    """Return a run with an answer of a few chunks. Two tools are offered, and none is called."""
     tools = [tool(name, parameter("q")) for name in ("search", "look_up")]
     return Scenario([prepared(says("An ", "answer ", "of ", "a few ", "chunks."))], params={"tools": tools})
 
 
 def one_call(result: Sequence[Json]) -> Scenario:
-    """A turn with one call, and the answer."""
+    """Return a run with a turn of one call, and the answer."""
     return Scenario([prepared(calling()), ANSWER], [prepared(result)])
 
 
 def records(size: int) -> Json:
-    """JSON of many small values, about so many bytes long."""
+    """Return JSON of many small values with about this many bytes."""
     return {"rows": [{"id": number, "name": f"row {number}", "ok": True} for number in range(size // 45)]}
 
 
 def sources(count: int) -> list[Json]:
-    """What Dify's knowledge node gives."""
+    """Return sources in the form of Dify's knowledge node."""
     return [
         {
             "title": f"page {number}",
@@ -63,7 +60,7 @@ def sources(count: int) -> list[Json]:
 
 
 def with_history(count: int) -> Scenario:
-    """Earlier questions and answers of 400 characters, without thoughts."""
+    """Return a run with earlier questions and answers of 400 characters, without thoughts."""
     roles = ("user", "assistant")
     messages = [{"role": roles[turn % 2], "content": filled(PROSE, 400)} for turn in range(count)]
     sent = model(features=FEATURES, history_prompt_messages=messages, context_size=4_000_000)
@@ -75,7 +72,7 @@ def with_sources(count: int) -> Scenario:
 
 
 def at_once(count: int) -> Work:
-    """So many runs, each with one call and an answer of 100 chunks at 50 a second."""
+    """Return work of several simultaneous runs, each with one call and an answer of 100 chunks at 50 a second."""
     scenario = Scenario([after(0.2, calling()), spread(0.02, chunks(100))], [after(0.1, [text_message(PROSE)])])
 
     def runs(process: PluginProcess) -> None:
@@ -85,12 +82,12 @@ def at_once(count: int) -> Work:
 
 
 def many_calls(count: int) -> Scenario:
-    """A turn of so many calls of a slow tool, and the answer."""
+    """Return a run with a turn of several calls of a slow tool, and the answer."""
     return Scenario([prepared(calling(count)), ANSWER], [after(TOOL_SECONDS, [text_message(PROSE)])])
 
 
 def playing(scenario: Scenario) -> Work:
-    """One run of it."""
+    """Return the work of running a scenario once."""
     return lambda process: process.run(scenario)
 
 
@@ -110,7 +107,7 @@ def cases() -> list[Case]:
 
 
 def table(repeats: int, official: Path | None) -> Table:
-    """One row a case; the last ones are about the plugin's process."""
+    """Return a table with one row for each case. The last rows are about the plugin's process."""
     with side_by_side(official) as processes:
         rows = [measured(case, processes, repeats) for case in cases()]
     start = starting(repeats, official, playing(one_answer()))

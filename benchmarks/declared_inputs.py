@@ -1,8 +1,7 @@
-"""Cases of the benchmark of pauses, generated: every declared field of what a run takes in, once huge and once many.
+"""Generates cases for the benchmark of pauses: every declared input field, with one huge value and with many values.
 
-In: the SDK's models of a chunk, a tool's message, the model and a tool of the node, and the parameters of the
-strategies. Out: a case for each field and each way to fill it. A field that the SDK or a strategy gets later has its
-cases without a change here.
+The fields come from the SDK's models of a chunk, a tool's message, the node's model and a tool, and from the parameters
+of the strategies. Fields that the SDK or a strategy adds later get their cases without a change here.
 """
 
 import json
@@ -34,12 +33,12 @@ from tests.support.wire import MODEL, calls, model, parameter, says, text_messag
 
 DECLARATIONS = Path(__file__).parents[1] / "strategies/source/declarations.yaml"
 MOST_DIGITS = 4_000
-"""Digits of a huge whole number. Python refuses to read more than 4,300."""
+"""Number of digits of a huge integer. Python refuses to parse more than 4,300."""
 
 type Step = str | int
 type FieldPath = tuple[Step, ...]
 type Filling = Callable[[int], object]
-"""A value of so many characters."""
+"""A function that returns a value with this many characters."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Field:
         return ".".join(str(step) for step in self.path)
 
     def filled(self, document: Json, value: object) -> Json:
-        """A copy of the document with another value in this field."""
+        """Return a copy of the document with another value in this field."""
         copy = deepcopy(document)
         holder: Any = copy
         for step in self.path[:-1]:
@@ -67,7 +66,7 @@ class Field:
 
 
 def examples(declared: Any) -> list[Any]:  # noqa: ANN401 - an annotation
-    """JSON values of a declared type. Together they have every field; alternatives have a value each."""
+    """Return JSON values of a declared type. Together they have every field, and each alternative has a value."""
     if isinstance(declared, TypeAliasType):
         return [{}]  # a JSON value
     origin = get_origin(declared)
@@ -87,13 +86,13 @@ def examples(declared: Any) -> list[Any]:  # noqa: ANN401 - an annotation
 
 
 def _of_field(field: FieldInfo) -> list[Any]:
-    if isinstance(field.default, Enum):  # it says which of several models this is
+    if isinstance(field.default, Enum):  # such a field says which of several models this is
         return [field.default.value]
     return examples(field.annotation)
 
 
 def _documents(declared: type[BaseModel]) -> list[Json]:
-    """Examples of a model: one with the first example of each field, and one for every further example."""
+    """Return examples of a model: one with the first example of each field, and one for every further example."""
     by_field = {name: _of_field(field) for name, field in declared.model_fields.items()}
     first = {name: values[0] for name, values in by_field.items()}
     others = [{**first, name: value} for name, values in by_field.items() for value in values[1:]]
@@ -101,7 +100,7 @@ def _documents(declared: type[BaseModel]) -> list[Json]:
 
 
 def fields(document: object, path: FieldPath = ()) -> Iterator[Field]:
-    """Every field of a document, also those that hold others."""
+    """Yield every field of a document, including fields that contain other fields."""
     if path:
         yield Field(path, document)
     if isinstance(document, Mapping):
@@ -119,7 +118,7 @@ def objects(size: int) -> list[Json]:
 
 
 def fillings(example: object) -> dict[str, Filling]:
-    """How a field can be filled, by what it holds in the example."""
+    """Return the ways to fill a field, which depend on its value in the example."""
     if isinstance(example, bool):
         return {}
     if isinstance(example, float):
@@ -144,7 +143,7 @@ def fillings(example: object) -> dict[str, Filling]:
 def cases_of(
     title: str, documents: Sequence[Json], scenario: Callable[[Json], Scenario], kept: Sequence[FieldPath] = ()
 ) -> Iterator[Case]:
-    """A case for every field of the documents and every filling; the fields that are kept say what a document is."""
+    """Yield a case for every field of the documents and every way to fill it, except for the fields in ``kept``."""
     done: set[tuple[FieldPath, str]] = set()
     for document in documents:
         for field in fields(document):
@@ -163,16 +162,16 @@ def _filled_case(
 
 
 def many_of(title: str, document: Json, scenario: Callable[[Sequence[Json]], Scenario]) -> Case:
-    """A case of as many documents as have the size together."""
+    """Return a case with as many documents as reach the size."""
     length = len(to_json(document))
     return Case(f"{title}: many", lambda size: scenario([document] * (size // length + 1)))
 
 
-# ---------------------------------------------------------------------------------------------------- what is taken in
+# -------------------------------------------------------------------------------------------------------------- inputs
 
 
 def chunk_cases() -> Iterator[Case]:
-    """The fields of a chunk of the model. A chunk whose call has a name calls the tool."""
+    """Yield the cases for a chunk of the model. A chunk whose call has a name calls the tool."""
     known: Json = {"model": MODEL}
     documents = []
     for document in _documents(LLMResultChunk):
@@ -192,7 +191,7 @@ def chunk_cases() -> Iterator[Case]:
 
 
 def message_cases() -> Iterator[Case]:
-    """The fields of a tool's message, of every kind."""
+    """Yield the cases for each kind of tool message."""
     bodies: dict[str, type[BaseModel]] = {
         "text": InvokeMessage.TextMessage,
         "link": InvokeMessage.TextMessage,
@@ -217,7 +216,7 @@ def message_cases() -> Iterator[Case]:
 
 
 def node_cases() -> Iterator[Case]:
-    """The fields of the model and of a tool, as the node gives them."""
+    """Yield the cases for the node's model and for a tool."""
     found = prepared([text_message("found")])
     turn = prepared(calls(("search", {"q": "x"})))
 
@@ -232,7 +231,7 @@ def node_cases() -> Iterator[Case]:
 
 
 def _merged(document: Any, known: Any) -> Any:  # noqa: ANN401 - JSON
-    """The document with what is known of it; of lists, by position."""
+    """Return the document with the known values. Of a list, only the first item is merged."""
     if isinstance(document, Mapping) and isinstance(known, Mapping):
         return {name: _merged(document.get(name), known.get(name)) for name in {**document, **known}}
     if isinstance(document, list) and isinstance(known, list) and document and known:
@@ -241,7 +240,7 @@ def _merged(document: Any, known: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def setting_cases() -> Iterator[Case]:
-    """The parameters of the strategies: those of the model and the tools have cases of their own."""
+    """Yield the cases for the parameters of the strategies. The model and the tools have separate cases."""
     for declared in yaml.safe_load(DECLARATIONS.read_text(encoding="utf-8"))["parameters"]:
         name = declared["name"]
         strategy: type[AgentStrategy] = GPT5FunctionCallingStrategy

@@ -1,8 +1,6 @@
-"""How soon the user sees the first word of a plain answer, while the model could still call a tool.
+"""Measures how soon the user sees the first word of a plain answer, while the model could still call a tool.
 
-The answer has 2,000 letters, which the model takes 1.6 seconds to write.
-
-In: how often to repeat. Out: one table, by the wall clock.
+The answer has 2,000 letters, and the model takes 1.6 seconds to write them. Times are by the wall clock.
 """
 
 from itertools import batched
@@ -19,12 +17,12 @@ LETTERS = 2_000
 LETTERS_EACH = 25
 SECONDS_EACH = 0.02
 LIMIT = 0.25
-"""Seconds of an answer of 1.6 seconds."""
+"""Maximum seconds until the first word of an answer that takes 1.6 seconds."""
 NAMES = ("agent", "floor", "cot_agent")
 
 
 def table(repeats: int, official: Path | None) -> Table:
-    """One row for each plugin; the goal is the agent's."""
+    """Return a table with one row for each plugin. Only the agent has a goal."""
     words = ("".join(part) for part in batched(filled(PROSE, LETTERS), LETTERS_EACH))
     scenario = Scenario([spread(SECONDS_EACH, says(*words))], params=SEARCH)
     with side_by_side(official) as processes:
@@ -36,10 +34,10 @@ def table(repeats: int, official: Path | None) -> Table:
 
 
 def first_word(process: PluginProcess, scenario: Scenario) -> float:
-    """Seconds until the first text of a run.
+    """Return the seconds until the first text of a run.
 
     Raises:
-        RuntimeError: the run shows none.
+        RuntimeError: the run shows no text.
     """
     seconds = process.run(scenario).first_text
     if seconds is None:

@@ -1,7 +1,7 @@
-"""The floor: the smallest strategy that the SDK allows. It streams text, runs the tools, and appends what they say.
+"""The floor: the smallest strategy that the SDK allows. It streams text, runs the tools, and appends their output.
 
-It reads the parameters with the SDK's own classes and makes no check, log, limit, source or variable. It imports only
-the SDK, because the benchmark of the start packs this file as a plugin of its own.
+It reads the parameters with the SDK's own classes and has no checks, logs, limits, sources or variables. It imports
+only the SDK, because the benchmark of the start packs this file as a separate plugin.
 """
 
 import json
@@ -24,7 +24,7 @@ from dify_plugin.interfaces.agent import ToolEntity
 
 
 class FloorStrategy(AgentStrategy):
-    """Asks the model until it makes no more calls."""
+    """Calls the model until it makes no more tool calls."""
 
     def _invoke(self, parameters: dict[str, Any]) -> Generator[AgentInvokeMessage, None, None]:
         config = LLMModelConfig(**parameters["model"])
@@ -59,7 +59,7 @@ class FloorStrategy(AgentStrategy):
 
 
 def opening(parameters: dict[str, Any]) -> list[PromptMessage]:
-    """The instruction, the history, and the question with the context before it."""
+    """Return the first messages: the instruction, the history, and the question with the context before it."""
     history: Sequence[Any] = parameters["model"]["history_prompt_messages"]
     context = parameters.get("context")
     before = f"{json.dumps(context, ensure_ascii=False)}\n\n" if context else ""

@@ -1,8 +1,7 @@
-"""How the cost grows with what a run takes in.
+"""Measures how the cost grows with the input of a run, in one table for each kind of input.
 
-In: how often to repeat, and the folder of the official strategy if it is measured too. Out: a table for each thing that
-grows. What counts is the agent's time beyond the floor for each unit: it must not rise with the number of units, since
-the agent would then grow faster than what it sends.
+The measure is the agent's time for each unit in excess of the floor's time. It must not rise with the number of units,
+or the cost would grow faster than the input.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,23 +24,23 @@ from internal.text.secrets import KnownSecrets, Redactor
 from tests.support.wire import json_message, parameter, text_message, tool
 
 MAX_RISE = 1.25
-"""Of the time beyond the floor for each unit, against the row before; less than that is noise."""
+"""Maximum ratio between the excess time for each unit and that of the previous row. A smaller rise is noise."""
 NOISE = 0.25
-"""Of what a unit takes the floor: a difference below it says nothing, also where the agent takes less."""
+"""Share of the floor's time for a unit. A smaller excess time says nothing, even if it is negative."""
 
 
 @dataclass(frozen=True)
 class Growing:
-    """A run by its number of units."""
+    """A kind of run whose size is a number of units."""
 
     what: str
-    """The units, in the plural."""
+    """The name of the units in the plural."""
     sizes: Sequence[int]
     scenario: Callable[[int], Scenario]
 
 
 def with_tools(count: int) -> Scenario:
-    """Tools as a server of such tools describes them, with three parameters each."""
+    """Return a run with this many tools, described like those of a server, with three parameters each."""
     fields = [parameter(name, llm_description=PROSE) for name in ("query", "language", "limit")]
     return Scenario(params={"tools": [tool(f"tool{number}", *fields) for number in range(count)]})
 
@@ -70,15 +69,15 @@ HOSTILE = {
     "tracebacks": "Traceback (most recent call last):\n File ",
     "tokens": "eyJ-",
 }
-"""Texts in which a pattern for errors nearly matches again and again, each by its unit."""
+"""The repeated units of texts in which a pattern for errors almost matches again and again, by name."""
 ERROR_SIZES = (5, 10, 20)
-"""KB of an error; a longer one loses its middle."""
+"""Sizes of an error in KB. A longer error loses its middle."""
 SMALL_ERROR = 0.002
-"""Seconds of an error, below which the measurement says nothing."""
+"""Seconds for one error below which a measurement says nothing."""
 
 
 def read_error(text: str) -> None:
-    """All that an error of a tool or of a model goes through."""
+    """Run all the processing of an error of a tool or a model."""
     failure = HostFailure(text)
     failure.said_plainly()
     plain_reason(failure.reason, Redactor())
@@ -86,7 +85,7 @@ def read_error(text: str) -> None:
 
 
 def seconds_of(work: Callable[[], None], repeats: int) -> float:
-    """The shortest CPU time."""
+    """Return the shortest CPU time of the work in seconds."""
     times = []
     for _ in range(repeats):
         began = process_time()
@@ -96,7 +95,7 @@ def seconds_of(work: Callable[[], None], repeats: int) -> float:
 
 
 def errors_table(repeats: int) -> Table:
-    """The agent alone, since the floor does not read errors."""
+    """Return the table of errors. It has only the agent, because the floor does not parse errors."""
     measured: list[Row] = []
     for name, unit in HOSTILE.items():
         before: float | None = None
@@ -125,7 +124,7 @@ def table(case: Growing, processes: Sides[PluginProcess], repeats: int) -> Table
 
 
 def rows(measured: Sequence[tuple[int, Compared]]) -> Iterator[Row]:
-    """The first row has no goal, since there is nothing to compare it with."""
+    """Yield the rows. The first row has no goal, because there is nothing to compare it with."""
     before: float | None = None
     for count, compared in measured:
         each = compared.extra / count

@@ -1,7 +1,7 @@
-"""A host in this process that adds almost no work of its own.
+"""A host in this process that adds almost no work, so that only the work of the plugin and the SDK is measured.
 
-In: the script of a run. Out: a Session of the SDK whose reader takes the lines as the SDK's stdin reader does, 64 KiB
-before another greenlet gets its turn (the size of one read). What is measured is the work of the plugin and the SDK.
+It provides a Session of the SDK for the script of a run. Its reader processes lines like the SDK's stdin reader: up to
+64 KiB, the size of one read, before another greenlet can run.
 """
 
 from collections.abc import Generator
@@ -21,10 +21,10 @@ from benchmarks.answers import Answer, Asked, Failure, Script
 
 BYTES_AT_ONCE = 65_536
 NEXT_READ = 0.00001
-"""Seconds. The SDK waits for every read; a sleep of 0 would come back before any timer is served."""
+"""Seconds of sleep before the next read. The SDK waits for every read. A sleep of 0 would end before any timer runs."""
 SESSION = "s"
 MOMENT = 0.001
-"""Seconds."""
+"""Seconds from which on the reading of a line counts as long."""
 
 
 class LineHost(RequestReader, ResponseWriter):
@@ -35,7 +35,7 @@ class LineHost(RequestReader, ResponseWriter):
         self._script = script
         self._line = TypeAdapter(dict[str, Any])
         self.long_reads: list[tuple[float, float]] = []
-        """When the SDK began and ended to read a line, in CPU time, where that took more than a moment."""
+        """Start and end in CPU time of each reading of a line by the SDK that took longer than ``MOMENT``."""
 
     def session(self) -> Session:
         return Session(
@@ -50,7 +50,7 @@ class LineHost(RequestReader, ResponseWriter):
         yield from ()
 
     def done(self) -> None:
-        """Do nothing: the transport serves one session."""
+        """Do nothing, because the transport serves only one session."""
 
     def write(self, data: str) -> None:
         """Answer requests and ignore every other line."""

@@ -1,4 +1,4 @@
-"""What a node with many tools costs: a search in them, and the tools in a request before and after two searches."""
+"""Measures a node with many tools: the time of a search, and the tools in a request before and after two searches."""
 
 import json
 from statistics import median
@@ -13,14 +13,14 @@ from tests.support.wire import parameter, tool
 
 MOST = int(StrategyParams.model_fields["tools_in_prompt"].default)
 SEARCH_LIMITS = {1_000: 20}
-"""Milliseconds of a search, by the number of tools."""
+"""Maximum milliseconds of a search, by the number of tools."""
 SIZE_LIMITS = {300: 1.2}
-"""Of the tools in a request, beside those of a node that offers all it has."""
+"""Maximum size of the tools in a request, relative to a node that offers all its tools, by the number of tools."""
 THINGS = ("invoice", "order", "customer", "ticket", "page", "calendar event", "branch", "comment", "file", "report")
 
 
 def toolbox(count: int) -> Toolbox:
-    """Tools of about 200 characters, as a node holds them that offers the first ones."""
+    """Return the toolbox of a node that offers only its first tools. Each tool has about 200 characters."""
     return build_toolbox(_described(number) for number in range(count)).holding_back(MOST)
 
 
@@ -53,7 +53,7 @@ def table(repeats: int) -> Table:
 
 
 def _searched(tools: Toolbox) -> tuple[float, float]:
-    """CPU seconds of the first search of a run, and of the next one."""
+    """Return the CPU seconds of the first search of a run and of the next one."""
     search = ToolSearch(tools)
     moments = [process_time()]
     for query in ("create a new invoice for a customer", "who has commented on the report"):
@@ -63,5 +63,5 @@ def _searched(tools: Toolbox) -> tuple[float, float]:
 
 
 def _size(tools: Toolbox) -> int:
-    """Characters of the tools in a request."""
+    """Return the number of characters of the tools in a request."""
     return len(json.dumps([each.model_dump(mode="json") for each in tools.prompt_tools]))

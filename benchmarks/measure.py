@@ -1,7 +1,6 @@
-"""The agent beside the floor: all do the same work in turn, so that a busy moment of the machine hits each of them.
+"""Compares the agent with the floor: the seconds of each, their ratio, and its spread.
 
-In: work, the plugins' processes, and which clock counts. Out: seconds of each, the ratio to the floor and how far it
-spreads.
+All plugins do the same work in turn, so that a busy moment of the machine affects each of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +13,12 @@ from benchmarks.process import PluginProcess
 from benchmarks.table import duration, number_of_bytes
 
 type Work = Callable[[PluginProcess], object]
-"""What is timed."""
+"""The work that is timed."""
 type Clock = Callable[[PluginProcess], float]
 
 
 def cpu(process: PluginProcess) -> float:
-    """Counts the work of the plugin's process alone, so it is usable on a busy machine."""
+    """Return the CPU time of the plugin's process alone, which is usable on a busy machine."""
     return process.cpu()
 
 
@@ -29,11 +28,11 @@ def wall(_process: PluginProcess) -> float:
 
 MIN_REPEATS = 3
 MAX_SECONDS = 12.0
-"""Of one comparison; slow ones are repeated less often."""
+"""Maximum seconds of one comparison. Slow work is repeated less often."""
 MIN_SAMPLE = 0.05
-"""Seconds. Work that takes the floor less is repeated within one sample."""
+"""Minimum seconds of a sample of the floor. Shorter work is repeated within a sample."""
 MAX_TIMES = 25
-"""Of such repeats."""
+"""Maximum number of repeats within a sample."""
 
 
 COMPARED = ("agent", "floor", "ratio", "spread", "cot_agent", "its ratio")
@@ -41,7 +40,7 @@ COMPARED = ("agent", "floor", "ratio", "spread", "cot_agent", "its ratio")
 
 @dataclass(frozen=True)
 class Compared:
-    """Medians over the repeats, in seconds, or of memory in bytes."""
+    """Medians of the repeats, in seconds for times and in bytes for memory."""
 
     agent: float
     floor: float
@@ -49,7 +48,7 @@ class Compared:
     spread: float
     """Half the distance between the quartiles of the ratio."""
     official: float | None = None
-    """Of Dify's own strategy; None where it is not measured."""
+    """The median of Dify's own strategy; None if it is not measured."""
     official_ratio: float | None = None
 
     @property
@@ -68,12 +67,12 @@ class Compared:
 
     @property
     def extra(self) -> float:
-        """What the agent takes beyond the floor."""
+        """The agent's cost in excess of the floor's cost."""
         return self.agent - self.floor
 
 
 def compared(samples: Sequence[Sequence[float]], times: int = 1) -> Compared:
-    """Samples of the agent, the floor and, if it is measured, the official strategy, each of so many runs."""
+    """Compare samples of the agent, the floor and possibly the official strategy. A sample has ``times`` runs."""
     ratios = [sample[0] / sample[1] for sample in samples]
     quarters = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
     agent, floor, *official = [median(column) / times for column in zip(*samples, strict=True)]
@@ -85,7 +84,7 @@ def compared(samples: Sequence[Sequence[float]], times: int = 1) -> Compared:
 
 
 def measured(work: Work, processes: Sides[PluginProcess], repeats: int, clock: Clock = cpu) -> Compared:
-    """Do the work in each process in turn; a first round in each, for imports and caches, does not count."""
+    """Do the work in each process in turn. A first round in each, which fills imports and caches, does not count."""
     once = [timed(work, process, clock, 1) for process in processes.all]
     times = max(1, min(MAX_TIMES, round(MIN_SAMPLE / once[1])))
     samples: list[list[float]] = []
@@ -96,7 +95,7 @@ def measured(work: Work, processes: Sides[PluginProcess], repeats: int, clock: C
 
 
 def timed(work: Work, process: PluginProcess, clock: Clock, times: int) -> float:
-    """Seconds."""
+    """Return the seconds that the work takes, done ``times`` times."""
     started = clock(process)
     for _ in range(times):
         work(process)

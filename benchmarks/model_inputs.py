@@ -1,4 +1,4 @@
-"""What a model may send at once: the first the other cases of the benchmark of pauses."""
+"""Large inputs from a model: cases for the benchmark of pauses."""
 
 import base64
 import json
@@ -13,22 +13,23 @@ from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
 from tests.support.wire import MODEL, calls, says, text_message
 
 A_FEW = 4
-"""Characters of a small chunk."""
+"""Number of characters in a small chunk."""
 SMALL = 0.05
-"""Of the size, where it comes in such chunks: each is a line of some 300 characters, so 2 MB would be 150 of lines."""
+"""Share of the size for cases with small chunks. Each chunk is a line of about 300 characters, so 2 MB of text would be
+150 MB of lines."""
 SNAPSHOT_STEP = 4
 ANSWER_SCHEMA = json.dumps({"type": "object", "properties": {"items": {"type": "array"}}, "required": ["items"]})
 
 
 def pieces(text: str) -> Iterator[Json]:
-    """A stream of small chunks."""
+    """Yield a text as small chunks."""
     for start in range(0, len(text), A_FEW):
         yield chunk(MODEL, text=text[start : start + A_FEW])
     yield chunk(MODEL, finish_reason="stop")
 
 
 def says_at_once(pattern: str, before: str = "", after: str = "", **params: object) -> Callable[[int], Scenario]:
-    """One chunk of text; the node has a tool, so that the text could still be a remark before a call."""
+    """Return a case with one chunk of text. The node has a tool, so the text could still be a remark before a call."""
     return lambda size: Scenario([prepared(says(before + filled(pattern, size) + after))], params={**SEARCH, **params})
 
 
@@ -39,7 +40,7 @@ def says_in_pieces(pattern: str, before: str = "", **params: object) -> Callable
 
 
 def calls_with(arguments: Callable[[int], str], finish_reason: str = "tool_calls") -> Callable[[int], Scenario]:
-    """One tool call whose arguments come in one chunk."""
+    """Return a case with one tool call whose arguments arrive in one chunk."""
     return lambda size: Scenario(
         [prepared(calls(("search", arguments(size)), finish_reason=finish_reason)), ANSWER],
         [prepared([])],
@@ -60,7 +61,7 @@ def calls_in_fragments(size: int) -> Scenario:
 
 
 def calls_in_snapshots(finish_reason: str) -> Callable[[int], Scenario]:
-    """Every chunk holds all that was written so far."""
+    """Return a case in which every chunk has the arguments written so far."""
 
     def scenario(size: int) -> Scenario:
         arguments = json.dumps({"q": filled(PROSE, size)})
@@ -76,7 +77,7 @@ def calls_in_snapshots(finish_reason: str) -> Callable[[int], Scenario]:
 
 
 def many_calls(name: str) -> Callable[[int], Scenario]:
-    """A turn of calls of 200 characters each."""
+    """Return a case with a turn of calls of 200 characters each."""
 
     def scenario(size: int) -> Scenario:
         wanted = [(name, {"q": f"{number} {filled(PROSE, 180)}"}) for number in range(size // 200 + 1)]
@@ -86,7 +87,7 @@ def many_calls(name: str) -> Callable[[int], Scenario]:
 
 
 def calls_of_two_characters(size: int) -> Scenario:
-    """A turn of as many calls as one of this size can have, each in a chunk of its own."""
+    """Return a turn of this size with as many calls as possible, each in its own chunk."""
 
     def each() -> Iterator[Json]:
         for number in range(size // 300 + 1):
@@ -103,7 +104,7 @@ def calls_in_one_chunk(size: int) -> Scenario:
 
 
 def pictures(size: int) -> Scenario:
-    """A turn of pictures of this size together."""
+    """Return a turn of pictures with this total size."""
     data = base64.b64encode(bytes(size * 3 // 16)).decode()
     picture = chunk(MODEL)
     part = {"type": "image", "format": "png", "base64_data": data, "mime_type": "image/png", "url": ""}
@@ -112,7 +113,7 @@ def pictures(size: int) -> Scenario:
 
 
 def priced(size: int) -> Scenario:
-    """A price with millions of digits, in a few characters."""
+    """Return a turn whose price has a few characters and millions of digits."""
     turn = says("Done.")
     turn[-1]["delta"]["usage"] = {
         **turn[-1]["delta"]["usage"],
@@ -123,33 +124,33 @@ def priced(size: int) -> Scenario:
 
 
 def small_values(size: int) -> str:
-    """The JSON of an object of many small values."""
+    """Return the JSON of an object with many small values."""
     return json.dumps({f"key{number}": number for number in range(size // 18)})
 
 
 def handed_over(size: int) -> Scenario:
-    """An answer in a schema, of many small objects."""
+    """Return a run with an answer in a schema, of many small objects."""
     items = [{"name": f"item {number}", "price": number, "note": PROSE} for number in range(size // 130 + 1)]
     turn = prepared(calls(("submit_answer", {"items": items})))
     return Scenario([turn], params={"answer_schema": ANSWER_SCHEMA})
 
 
 def parts(size: int) -> Scenario:
-    """Content as a list of small parts."""
+    """Return a turn whose content is a list of small parts."""
     listed = chunk(MODEL, finish_reason="stop")
     listed["delta"]["message"]["content"] = [{"type": "text", "data": PROSE} for _ in range(size // len(PROSE) + 1)]
     return Scenario([prepared([listed])], params=SEARCH)
 
 
 def opaque(size: int) -> Scenario:
-    """Reasoning that the provider wants back with the next request."""
+    """Return a run with reasoning that the provider requires in the next request."""
     turn = calls(("search", {"q": "x"}))
     turn[-1]["delta"]["message"]["opaque_body"] = {"items": [{"id": n, "text": PROSE} for n in range(size // 100 + 1)]}
     return Scenario([prepared(turn), ANSWER], [prepared([])], SEARCH)
 
 
 def planned(size: int) -> Scenario:
-    """A plan of long subtasks, each answered at length."""
+    """Return a run with a plan of long subtasks, each of which has a long answer."""
     subtask = filled(PROSE, size // 8)
     answers: Sequence[Answer | Failure] = [
         prepared(calls(("submit_plan", {"subtasks": [subtask, subtask]}))),

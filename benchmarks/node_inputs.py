@@ -1,4 +1,4 @@
-"""What the node may give at once: cases of the benchmark of pauses."""
+"""Large inputs from the node: cases for the benchmark of pauses."""
 
 import json
 from collections.abc import Callable
@@ -12,31 +12,31 @@ from internal.memory.state import encode
 from tests.support.wire import model, parameter, tool
 
 SCHEMA_SIZE = 1_000
-"""Characters of one tool's schema."""
+"""Number of characters in the schema of one tool."""
 SCHEMAS = 600
 TWO_MEGABYTES = 2_000_000
 
 
 def given(**params: Callable[[int], object]) -> Callable[[int], Scenario]:
-    """The node gives this, and the model answers at once."""
+    """Return a case with these parameters, in which the model answers immediately."""
     return lambda size: Scenario([ANSWER], params={**SEARCH, **{name: made(size) for name, made in params.items()}})
 
 
 def history(pattern: str, size: int, messages: int = 1) -> Json:
-    """Turns of an earlier conversation, together of this size."""
+    """Return a model parameter with earlier turns of this total size."""
     said = filled(pattern, size // messages)
     listed = [{"role": "assistant", "content": said}, {"role": "user", "content": "And?"}] * messages
     return model(history_prompt_messages=[{"role": "user", "content": "?"}, *listed])
 
 
 def state(size: int, turns: int) -> str:
-    """What an earlier run put out; of very many turns, it holds the newest."""
+    """Return the state of an earlier run. If there are very many turns, it contains only the newest."""
     turn = UserRecord(text="And?"), AnswerRecord(text=filled(PROSE, size // turns))
     return encode(State(strategy="gpt5_function_calling", entries=turn * turns))
 
 
 def segments(size: int) -> list[Json]:
-    """What the knowledge node gives."""
+    """Return segments in the form of the knowledge node."""
     return [
         {
             "title": f"page {number}",
@@ -48,7 +48,7 @@ def segments(size: int) -> list[Json]:
 
 
 def schema_tool(number: int, size: int) -> Json:
-    """A tool of an MCP server with a schema of its own."""
+    """Return a tool of an MCP server with its own schema."""
     fields = {
         f"field{number}_{position}": {"type": ["string", "null"], "enum": ["a", "b", None], "description": PROSE}
         for position in range(size // 150 + 1)
@@ -63,7 +63,7 @@ def schemas(size: int) -> list[Json]:
 
 
 def answer_schema(size: int) -> str:
-    """A schema of many fields."""
+    """Return a schema with many fields."""
     fields = {f"field{number}": {"type": "string", "description": PROSE} for number in range(size // 120 + 1)}
     return json.dumps({"type": "object", "properties": fields})
 

@@ -1,7 +1,7 @@
-"""What runs side by side: tool calls of one turn, and subtasks of a plan.
+"""Measures parallel work: the tool calls of one turn, and the subtasks of a plan.
 
-In: how often to repeat. Out: one table. The model and the tool wait without using the CPU, so what overlaps takes about
-as long as one, by the wall clock.
+The model and the tool wait without using the CPU, so parallel work takes about as long as a single piece of work, by
+the wall clock.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ MANY = 8
 
 
 def tool_calls(count: int, at_once: int = MANY) -> Scenario:
-    """One turn of so many calls."""
+    """Return a run with one turn of this many calls."""
     turns = [after(MODEL_SECONDS, calling(count)), after(MODEL_SECONDS, says("Done."))]
     return Scenario(turns, [after(TOOL_SECONDS, [text_message(PROSE)])], SEARCH | {"parallel_tool_calls": at_once})
 
 
 def subtasks(count: int, at_once: int = MANY) -> Scenario:
-    """A plan of so many subtasks, each of which makes one call, answers and is judged."""
+    """Return a run with a plan of this many subtasks, each with one call, an answer and a judgement."""
     plan = calls(("submit_plan", {"subtasks": [f"part {number}" for number in range(count)]}))
     judged = calls(("submit_reflection", {"is_completed": True, "advice": ""}))
     each = [calling(), says("Found."), judged]
@@ -40,7 +40,7 @@ def subtasks(count: int, at_once: int = MANY) -> Scenario:
 
 
 def table(repeats: int) -> Table:
-    """Against one call, or one subtask."""
+    """Return a table that compares several calls or subtasks with a single one."""
     rows: list[Row] = []
     cases: Sequence[tuple[str, Any, type[AgentStrategy]]] = [
         ("calls of one turn", tool_calls, Agent),
@@ -57,7 +57,7 @@ def table(repeats: int) -> Table:
 
 
 def medians(scenarios: Sequence[Scenario], strategy: type[AgentStrategy], repeats: int) -> list[float]:
-    """Seconds by the wall clock; the scenarios take turns, and a first round does not count."""
+    """Return the median seconds by the wall clock. The scenarios run in turn, and a first round does not count."""
     taken: list[list[float]] = [[] for _ in scenarios]
     for _ in range(repeats + 1):
         for scenario, times in zip(scenarios, taken, strict=True):

@@ -1,7 +1,4 @@
-"""The plugin's package: what it holds, and what its requirements install.
-
-In: .difyignore and requirements.txt. Out: the packed files, and a table of sizes in bytes.
-"""
+"""Measures the plugin's package: the packed files according to .difyignore, and the packages in requirements.txt."""
 
 import io
 import zipfile
@@ -19,7 +16,7 @@ SDK = "dify-plugin"
 
 
 def packed_files() -> list[Path]:
-    """The files of a .difypkg, sorted: all but what a pattern of .difyignore matches by name, at any depth."""
+    """Return the sorted files of a .difypkg: all files except those whose name matches a pattern of .difyignore."""
     lines = (ROOT / ".difyignore").read_text(encoding="utf-8").splitlines()
     patterns = [line.rstrip("/") for line in lines if line and not line.startswith("#")]
     return sorted(_unless_ignored(ROOT, patterns))
@@ -36,7 +33,7 @@ def _unless_ignored(folder: Path, patterns: list[str]) -> Iterator[Path]:
 
 
 def zipped(files: list[Path]) -> int:
-    """Bytes of the .difypkg, which is a zip file."""
+    """Return the size in bytes of the .difypkg, which is a zip file."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as package:
         for path in files:
@@ -45,7 +42,7 @@ def zipped(files: list[Path]) -> int:
 
 
 def required(names: list[str]) -> dict[str, Distribution]:
-    """These distributions and all that they require, by name, as far as they are installed."""
+    """Return these distributions and all their requirements by name, as far as they are installed."""
     found: dict[str, Distribution] = {}
     waiting = [Requirement(name) for name in names]
     while waiting:
@@ -62,13 +59,13 @@ def required(names: list[str]) -> dict[str, Distribution]:
 
 
 def installed_bytes(package: Distribution) -> int:
-    """Bytes of its files, without what Python compiles from them."""
+    """Return the size in bytes of a distribution's files, without compiled Python files."""
     files = [Path(str(file.locate())) for file in package.files or () if file.suffix != ".pyc"]
     return sum(path.stat().st_size for path in files if path.exists())
 
 
 def table() -> Table:
-    """The package, what it installs, and the largest of that beyond the SDK's own requirements."""
+    """Return a table of the package, its requirements, and the largest of those that the SDK does not require."""
     files = packed_files()
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     everything = required([line for line in lines if line and not line.startswith("#")])

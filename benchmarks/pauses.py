@@ -1,8 +1,8 @@
-"""How long one run keeps the others of its process waiting.
+"""Measures how long one run keeps other runs in its process waiting.
 
-In: cases, each a run that takes in a lot at once. Out: a table with the longest pause of another run's stream
-meanwhile, by the wall clock and in CPU time of this process. The latter is what counts: on a busy machine the wall
-clock also counts the work of others.
+Each case is a run with a large input. The table has the longest pause in the stream of another run meanwhile, by the
+wall clock and in CPU time of this process. Goals use the CPU time, because the wall clock on a busy machine also counts
+other work.
 """
 
 import gc
@@ -21,47 +21,47 @@ from benchmarks.table import Goal, Row, Table, duration, number_of_bytes
 from tests.support.wire import says
 
 LIMIT = 0.05
-"""Seconds that a stream may pause while another run takes in 2 MB of anything."""
+"""Maximum seconds of a pause in a stream while another run processes any input of 2 MB."""
 SIZE = 2_000_000
-"""Characters that a case takes in."""
+"""Number of characters in the input of a case."""
 BETWEEN_CHUNKS = 0.002
-"""Seconds between two chunks of the stream that is watched."""
+"""Seconds between two chunks of the watched stream."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A run by its size in characters."""
+    """A run with an input of any size in characters."""
 
     name: str
     scenario: Callable[[int], Scenario]
     share: float = 1
-    """Of the size that is asked for; less where every character costs the SDK a chunk."""
+    """Share of the requested size. It is small if the SDK needs a chunk for every few characters."""
     strategy: type[AgentStrategy] = Agent
 
 
 @dataclass(frozen=True)
 class Pause:
-    """The longest one, in seconds."""
+    """A pause in the watched stream, in seconds."""
 
     wall: float
     cpu: float
     """CPU time of this process, without ``beyond``."""
     beyond: float
-    """CPU time in which the SDK read one line as JSON, or Python collected garbage: no plugin can interrupt those."""
+    """CPU time in which the SDK parsed one line as JSON, or Python collected garbage. No plugin can interrupt these."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """What a case did to the stream beside it."""
+    """The effect of a case on the watched stream."""
 
     pause: Pause
     whole_run: float
-    """Seconds by the wall clock."""
+    """Seconds of the whole run by the wall clock."""
     failed_with: str = ""
 
 
 class Collections:
-    """When Python's collector began and ended, in CPU time."""
+    """Records the start and end of each garbage collection in CPU time."""
 
     def __init__(self) -> None:
         self.spans: list[tuple[float, float]] = []
@@ -85,7 +85,7 @@ def collections() -> Iterator[Collections]:
 
 
 class Watched:
-    """A run that streams small chunks until it is stopped; the moments of its messages are kept."""
+    """A run that streams small chunks until it is stopped, and records the times of its messages."""
 
     def __init__(self) -> None:
         self.moments: list[tuple[float, float]] = []
@@ -104,10 +104,10 @@ class Watched:
         yield last
 
     def wait_for_more(self, count: int = 3) -> None:
-        """Until so many more messages have come.
+        """Wait until ``count`` more messages have arrived.
 
         Raises:
-            RuntimeError: the run has ended, so no more will come.
+            RuntimeError: the run has ended, so no more messages will arrive.
         """
         known = len(self.moments)
         while len(self.moments) < known + count:
@@ -122,7 +122,7 @@ class Watched:
 
 @contextmanager
 def watched() -> Iterator[Watched]:
-    """Another run beside; only the moments of the body are kept."""
+    """Run a watched stream during the context. Only the times within the context are kept."""
     stream = Watched()
     try:
         stream.wait_for_more()
@@ -133,11 +133,11 @@ def watched() -> Iterator[Watched]:
 
 
 def beside(case: Case, size: int) -> Beside:
-    """Play a case beside a stream; a small one before it, for imports and caches, does not count."""
+    """Run a case next to a watched stream. A small run before it, which fills imports and caches, does not count."""
     play(case.scenario(min(size, 1_000)), case.strategy)
     scenario = case.scenario(max(1, round(size * case.share)))
     gc.unfreeze()
-    gc.collect()  # what other cases left behind
+    gc.collect()  # removes garbage of other cases
     gc.freeze()  # as main.py does
     with collections() as collected, watched() as stream:
         started = perf_counter()
@@ -151,7 +151,7 @@ def beside(case: Case, size: int) -> Beside:
 
 
 def longest_pause(moments: Sequence[tuple[float, float]], beyond: Sequence[tuple[float, float]]) -> Pause:
-    """The pause between two moments, by wall clock and CPU time, in which the process did most but for these spans."""
+    """Return the pause between two messages with the most CPU time, not counting the spans in ``beyond``."""
     pauses: list[Pause] = []
     for (earlier, cpu_before), (later, cpu_after) in pairwise(moments):
         others = sum(end - began for began, end in beyond if cpu_before <= began and end <= cpu_after)
@@ -164,7 +164,7 @@ MAX_ROWS = 15
 
 
 def table(cases: Sequence[Case], size: int = SIZE) -> Table:
-    """The cases with the longest pauses, all that miss the goal among them, and a row for the others."""
+    """Return a table of the cases with the longest pauses, including all that miss the goal, and a row for the rest."""
     measured = sorted(((beside(case, size), case) for case in cases), key=lambda item: -item[0].pause.cpu)
     rows = [row(case, result, size) for result, case in measured]
     shown = max(MAX_ROWS, sum(not row.goal.is_met for row in rows))

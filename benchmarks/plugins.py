@@ -1,6 +1,6 @@
-"""Plugins in folders of their own, as Dify's daemon unpacks them: this one, one that holds only the floor, and another.
+"""The measured plugins in separate folders, as Dify's daemon unpacks them: the agent, the floor, and cot_agent.
 
-The other one is Dify's official cot_agent, if its folder is given. None of it is part of this project.
+cot_agent is Dify's official strategy. It is not part of this project and is measured only if its folder is given.
 """
 
 import shutil
@@ -66,7 +66,7 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True)
 class Plugin:
-    """A plugin's folder, and the strategy that is measured."""
+    """The folder of a plugin, and its measured strategy."""
 
     folder: Path
     provider: str
@@ -75,7 +75,7 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Sides[T]:
-    """The same for the agent, the floor and, if its folder is given, Dify's official strategy."""
+    """A value for each of the agent, the floor and, if its folder is given, Dify's official strategy."""
 
     agent: T
     floor: T
@@ -83,20 +83,20 @@ class Sides[T]:
 
     @property
     def all(self) -> list[T]:
-        """Those that are there, in the order in which they take turns."""
+        """The existing values, in the order in which the plugins take turns."""
         if self.official is None:
             return [self.agent, self.floor]
         return [self.agent, self.floor, self.official]
 
 
 def official_version(folder: Path) -> str:
-    """The version of the official strategy in this folder."""
+    """Return the version of the official strategy in this folder."""
     return str(yaml.safe_load((folder / "manifest.yaml").read_text(encoding="utf-8"))["version"])
 
 
 @contextmanager
 def unpacked(official: Path | None) -> Iterator[Sides[Plugin]]:
-    """The plugins, until the end of the block; the official one runs where it is."""
+    """Provide the plugins in temporary folders. The official plugin runs in its own folder."""
     with tempfile.TemporaryDirectory() as folder:
         agent = Path(folder, "agent")
         bare = Path(folder, "floor")

@@ -1,7 +1,7 @@
-"""A plugin's process, driven as Dify's daemon drives it: over stdio, with many sessions at once.
+"""A plugin's process, driven as Dify's daemon does: over stdio, with many sessions at once.
 
-In: a plugin's folder, and scenarios. Out: the lines that each run wrote, and the CPU time of the process. The process
-holds nothing but the plugin and the SDK, so its CPU time is what a run costs.
+The result is the lines of each run and the CPU time of the process. The process contains only the plugin and the SDK,
+so its CPU time is the cost of a run.
 """
 
 import json
@@ -31,23 +31,23 @@ from benchmarks.scenario import Scenario, parameters_of
 _SESSION = re.compile(rb'"session_id":"([^"]*)","data":\{"type":"(\w+)"')
 _TEXT = b'"type":"text"'
 _HEAD = 200
-"""Bytes of a line in which its session and type stand."""
+"""Number of bytes at the beginning of a line that contain its session and type."""
 _SETTINGS = {"INSTALL_METHOD": "local", "PYTHONDONTWRITEBYTECODE": ""}
 _CPU_CLOCK = 2
-"""Linux makes the number of a process's CPU clock from its id and this kind (clock_getcpuclockid)."""
+"""Kind of clock. Linux derives the number of a process's CPU clock from its id and this kind (clock_getcpuclockid)."""
 
 
 class RunFailed(Exception):  # noqa: N818 - says what the run did
-    """The run ended with an error, so that it measures nothing."""
+    """Raised if a run ends with an error, so that it measures nothing."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run wrote."""
+    """The output of a run."""
 
     lines: list[bytes]
     first_text: float | None
-    """Seconds by the wall clock until the first text; None without any."""
+    """Seconds by the wall clock until the first text; None if there was no text."""
 
     @property
     def messages(self) -> list[Json]:
@@ -55,7 +55,7 @@ class Ran:
 
     @property
     def text(self) -> str:
-        """What the user reads."""
+        """The text that the user reads."""
         return "".join(message["message"]["text"] for message in self.messages if message["type"] == "text")
 
 
@@ -80,10 +80,10 @@ class PluginProcess:
         self._reader = gevent.spawn(self._read, cast("IO[bytes]", self._process.stdout))
 
     def __enter__(self) -> Self:
-        """Wait until the plugin serves.
+        """Wait until the plugin serves requests.
 
         Raises:
-            RuntimeError: it ends before.
+            RuntimeError: the plugin ends before that.
         """
         if not self._serves.get():
             raise RuntimeError(f"the plugin in {self._plugin.folder.name}/ does not start")
@@ -95,11 +95,11 @@ class PluginProcess:
         self._reader.join()
 
     def cpu(self) -> float:
-        """Seconds of CPU since the process started."""
+        """Return the CPU seconds since the start of the process."""
         return time.clock_gettime((~self._process.pid << 3) | _CPU_CLOCK)
 
     def memory(self) -> float:
-        """Bytes that are in memory now."""
+        """Return the bytes of memory that the process uses now."""
         pages = Path(f"/proc/{self._process.pid}/statm").read_text(encoding="ascii").split()[1]
         return float(pages) * os.sysconf("SC_PAGE_SIZE")
 
@@ -107,7 +107,7 @@ class PluginProcess:
         """Run the plugin's strategy once.
 
         Raises:
-            RunFailed: it ends with an error.
+            RunFailed: the run ends with an error.
         """
         session_id = f"session-{next(self._numbers)}"
         script = Script(scenario.model, scenario.tools)
@@ -164,12 +164,12 @@ class PluginProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Of a plugin's process: modules come from its own folder, and never from this project."""
+    """Return the environment of a plugin's process. Modules come from its own folder and never from this project."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | _SETTINGS
 
 
 @contextmanager
 def side_by_side(official: Path | None) -> Iterator[Sides[PluginProcess]]:
-    """A process of each plugin."""
+    """Start a process for each plugin."""
     with unpacked(official) as plugins, ExitStack() as stack:
         yield Sides(*(stack.enter_context(PluginProcess(plugin)) for plugin in plugins.all))

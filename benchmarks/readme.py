@@ -1,7 +1,4 @@
-"""The tables of README.md.
-
-In: its text and the measured tables. Out: its text with these between the two markers.
-"""
+"""Puts the measured tables between the two markers of README.md."""
 
 import os
 import platform
@@ -23,7 +20,7 @@ def with_tables(text: str, tables: Sequence[Table], when: datetime, official_ver
 
 
 def measured_on(when: datetime, official_version: str) -> str:
-    """Day, machine by its cores, and the versions that matter."""
+    """Return a sentence with the date, the number of cores, and the relevant versions."""
     versions = f"Python {platform.python_version()}, dify-plugin {version('dify-plugin')}"
     if official_version:
         versions = f"{versions}, cot_agent {official_version}"

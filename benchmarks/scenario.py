@@ -1,7 +1,6 @@
-"""A run as data, and how to play it with any strategy.
+"""A run as data, and functions that run it with any strategy in this process.
 
-In: what the node gives, and what the model and the tools bring. Out: the messages of a strategy, each of them written
-as the SDK writes it.
+Each message of the strategy is serialized as the SDK does it.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -20,7 +19,7 @@ from tests.support.wire import calls, model, parameter, says, text_message, tool
 
 PROSE = "The quick brown fox jumps over the lazy dog, and in the evening it comes back home. "
 FEATURES = ("tool-call", "multi-tool-call", "stream-tool-call", "vision")
-"""Of the model. The official strategy does not stream without the third."""
+"""Features of the model. The official strategy does not stream without the third one."""
 SEARCH = {"tools": [tool("search", parameter("q"))]}
 ANSWER = prepared(says("Done."))
 Agent = GPT5FunctionCallingStrategy
@@ -28,7 +27,7 @@ Agent = GPT5FunctionCallingStrategy
 
 @dataclass(frozen=True)
 class Scenario:
-    """What the node gives, and what each model call and each tool call brings; the last one of a kind repeats."""
+    """The node's parameters, and the answers to model calls and tool calls. The last answer of each kind repeats."""
 
     model: Sequence[Answer | Failure] = (ANSWER,)
     tools: Sequence[Answer | Failure] = ()
@@ -37,18 +36,18 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Played:
-    """How a run went."""
+    """The result of a run."""
 
     text: str
-    """What the user reads."""
+    """The text that the user reads."""
     failed_with: str = ""
-    """The class of the exception that ended it."""
+    """The class of the exception that ended the run."""
     long_reads: Sequence[tuple[float, float]] = ()
-    """When the SDK began and ended to read a long line, in CPU time."""
+    """Start and end in CPU time of each long line that the SDK parsed."""
 
 
 def parameters_of(scenario: Scenario) -> Json:
-    """What the host sends as the strategy's parameters."""
+    """Return the strategy's parameters as the host sends them."""
     return {"model": model(features=FEATURES), "query": "?", "instruction": "", "tools": [], **scenario.params}
 
 
@@ -63,7 +62,7 @@ def messages(
 
 
 def play(scenario: Scenario, strategy: type[AgentStrategy] = Agent) -> Played:
-    """Run it to its end, or to the exception that it ends with."""
+    """Run the scenario until it ends or raises an exception."""
     host = LineHost(Script(scenario.model, scenario.tools))
     texts: list[str] = []
     try:
@@ -76,17 +75,20 @@ def play(scenario: Scenario, strategy: type[AgentStrategy] = Agent) -> Played:
 
 
 def filled(pattern: str, size: int) -> str:
-    """The pattern, repeated up to this size."""
+    """Repeat the pattern up to this size."""
     return (pattern * (size // len(pattern) + 1))[:size]
 
 
 def calling(count: int = 1) -> list[Any]:
-    """A turn of so many calls of the tool."""
+    """Return a turn with this many calls of the tool."""
     return calls(*(("search", {"q": str(number)}) for number in range(count)))
 
 
 def rounds(count: int, result: str, words: int = 25) -> Scenario:
-    """So many rounds: each but the last says so many chunks and calls the tool with new arguments; the last answers."""
+    """Return a run with ``count`` rounds. The last one answers.
+
+    The others have ``words`` chunks and call the tool with new arguments.
+    """
     turns = [
         prepared([*chunks(words)[:-1], *calls(("search", {"q": f"question {number}"}))]) for number in range(count - 1)
     ]
@@ -94,5 +96,5 @@ def rounds(count: int, result: str, words: int = 25) -> Scenario:
 
 
 def chunks(count: int) -> list[Any]:
-    """An answer of so many small chunks."""
+    """Return an answer of this many small chunks."""
     return says(*("".join(part) for part in batched(filled(PROSE, count * 4), 4)))

@@ -1,8 +1,7 @@
-"""What starting the plugin's process costs, and what it takes of memory.
+"""Measures the start of the plugin's process and its memory.
 
-In: how often to repeat. Out: seconds of CPU from the start of Python until the plugin has written its manifest and the
-heartbeat after it, which says that it serves, and until it has done the first run; bytes of memory when it serves, and
-after work.
+The CPU seconds run from the start of Python until the plugin serves, which is when it has written its manifest and the
+following heartbeat, and until it has finished the first run. The memory is measured when it serves and after work.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,14 +15,14 @@ from benchmarks.process import PluginProcess
 
 @dataclass(frozen=True)
 class Started:
-    """A process at the two moments: when it serves, and after its first work."""
+    """Measurements of a process at two moments: when it serves, and after its first work."""
 
     serves: Compared
     has_worked: Compared
 
 
 def starting(repeats: int, official: Path | None, first: Work) -> Started:
-    """CPU time. All start in turn; a first start of each, which compiles the modules, does not count."""
+    """Measure CPU time. The plugins start in turn. Their first starts, which compile the modules, do not count."""
     return _at_both_moments(repeats + 1, official, first, PluginProcess.cpu, skipped=1)
 
 

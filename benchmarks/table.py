@@ -1,7 +1,4 @@
-"""Measurements as a Markdown table, the same in the terminal and in README.md.
-
-In: a title, headings and rows of cells. Out: aligned text, and whether each row meets its goal.
-"""
+"""Measurements as an aligned Markdown table for the terminal and README.md. Each row says whether it meets its goal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Goal:
-    """A limit, and whether it is met; ``None`` where there is none."""
+    """A limit, and whether it is met; ``None`` if there is no limit."""
 
     text: str = ""
     is_met: bool | None = None
 
     @classmethod
     def at_most(cls, limit: float, value: float, unit: str = "") -> "Goal":
-        """Judged as it is printed, with two decimals."""
+        """Create the goal for a value, which is compared as it is printed, with two decimals."""
         return cls(f"≤ {limit:g}{unit}", round(value, 2) <= limit)
 
     @property
@@ -27,7 +24,7 @@ class Goal:
 @dataclass(frozen=True)
 class Row:
     cells: tuple[str, ...]
-    """The first names what was measured."""
+    """The cells of the row. The first one names the measurement."""
     goal: Goal = Goal()
 
 
@@ -38,7 +35,7 @@ class Table:
     rows: Sequence[Row]
 
     def __str__(self) -> str:
-        """The first column stands at the left, all others at the right."""
+        """Return the table as Markdown. The first column is aligned to the left, all others to the right."""
         lines = [(*self.headings, "goal", "met"), *((*row.cells, *row.goal.cells) for row in self.rows)]
         lines = without_empty_columns([tuple(cell.replace("|", "\\|") for cell in line) for line in lines])
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -48,7 +45,7 @@ class Table:
 
 
 def without_empty_columns(lines: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """A column that has nothing but its heading is left out."""
+    """Return the lines without columns that have only a heading."""
     kept = [column for column in zip(*lines, strict=True) if any(column[1:])]
     return list(zip(*kept, strict=True))
 
@@ -59,7 +56,7 @@ def aligned(line: tuple[str, ...], widths: Sequence[int]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """With three digits, in the unit that fits; "" for nothing."""
+    """Return seconds with three digits in a suitable unit; "" for zero."""
     if not seconds:
         return ""
     for unit, factor in (("s", 1.0), ("ms", 1e3)):
@@ -69,7 +66,7 @@ def duration(seconds: float) -> str:
 
 
 def number_of_bytes(size: float) -> str:
-    """In decimal units."""
+    """Return a number of bytes in a suitable decimal unit."""
     for unit, factor in (("MB", 1e6), ("KB", 1e3)):
         if size >= factor:
             return f"{size / factor:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""What tools may send at once: cases of the benchmark of pauses."""
+"""Large outputs of tools: cases for the benchmark of pauses."""
 
 import base64
 import json
@@ -13,13 +13,13 @@ SECRET = "an-access-key-of-the-node"  # noqa: S105 - made up
 
 
 def brings(messages: Callable[[int], list[Json]], **params: object) -> Callable[[int], Scenario]:
-    """One call, whose tool says this; what it says is read by the model and goes back to it."""
+    """Return a case with one call whose tool sends these messages. The model reads the result."""
     turn = prepared(calls(("search", {"q": "x"})))
     return lambda size: Scenario([turn, ANSWER], [prepared(messages(size))], {**SEARCH, **params})
 
 
 def hands_on(messages: Callable[[int], list[Json]], kind: str, *references: str) -> Callable[[int], Scenario]:
-    """A call whose tool says this, and one that gives it to a parameter of another tool by reference."""
+    """Return a case with a call whose tool sends these messages, and a call that passes the result on by reference."""
     given = references[0] if len(references) == 1 else list(references)
     turns = [prepared(calls(("search", {"q": "x"}))), prepared(calls(("send", {"body": given})))]
     tools = [tool("search", parameter("q")), tool("send", parameter("body", kind))]
@@ -33,7 +33,7 @@ def breaks(message: Callable[[int], str]) -> Callable[[int], Scenario]:
 
 
 def reads_on(pattern: str, wanted: str) -> Callable[[int], Scenario]:
-    """A long result, in which the model then looks for a text that is nearly there."""
+    """Return a case with a long result in which the model then searches for a text that almost occurs."""
     turns = [
         prepared(calls(("search", {"q": "x"}))),
         prepared(calls(("read_result", {"id": "r1", "find": wanted}))),
@@ -42,7 +42,7 @@ def reads_on(pattern: str, wanted: str) -> Callable[[int], Scenario]:
 
 
 def many_errors(count: int) -> Callable[[int], Scenario]:
-    """A turn of so many calls, whose errors have this size together."""
+    """Return a case with a turn of ``count`` calls whose errors together have the requested size."""
 
     def scenario(size: int) -> Scenario:
         turn = prepared(calls(*(("search", {"q": str(number)}) for number in range(count))))
@@ -52,7 +52,7 @@ def many_errors(count: int) -> Callable[[int], Scenario]:
 
 
 def many_calls(count: int) -> Callable[[int], Scenario]:
-    """A turn of so many calls, whose results have this size together."""
+    """Return a case with a turn of ``count`` calls whose results together have the requested size."""
 
     def scenario(size: int) -> Scenario:
         turn = prepared(calls(*(("search", {"q": str(number)}) for number in range(count))))
@@ -66,7 +66,7 @@ def rows(size: int) -> list[Json]:
 
 
 def nested(size: int) -> Json:
-    """Objects side by side, each sixty deep."""
+    """Return an object with many members, each of which is nested sixty levels deep."""
     deep: Json = {"leaf": PROSE}
     for _ in range(60):
         deep = {"k": deep}
@@ -105,7 +105,7 @@ def links(size: int) -> list[Json]:
 
 
 def with_secrets(size: int) -> list[Json]:
-    """A tool with many values that its developer keeps secret."""
+    """Return a tool with many secret values that the developer set."""
     fixed = {f"key{number}": f"{SECRET}-{number}" for number in range(size // 40 + 1)}
     declared = [parameter(name, "secret-input", form="form") for name in fixed]
     return [tool("search", parameter("q"), *declared, runtime_parameters=fixed)]

@@ -45,23 +45,23 @@ def in_turns[T](items: Iterable[T]) -> Iterator[T]:
 
 
 _MANY = 1_000
-"""Parts of a value that take their time."""
+"""Number of parts from which on work on a value takes noticeable time."""
 
 
 class _Parts[T](Sized, Iterable[T], Protocol): ...
 
 
 def in_turns_if_many[T](parts: _Parts[T]) -> Iterable[T]:
-    """The parts in turns, or, where they are few, as they are: most values are small, and looking at time costs."""
+    """Return the parts, with pauses between them if there are many. For few parts, checking the time costs too much."""
     if len(parts) > _MANY:
         return in_turns(parts)
     return parts
 
 
 def give_way_if_due(began: float) -> float:
-    """Let the others run if the work since this moment took a turn's time; return the moment when the next turn began.
+    """Let other sessions run if the work since ``began`` has taken ``MAX_TURN_SECONDS``; return the new start time.
 
-    The moments are those of ``perf_counter``.
+    Both times are values of ``perf_counter``.
     """
     if perf_counter() - began > MAX_TURN_SECONDS:
         give_way()

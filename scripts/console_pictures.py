@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The pictures of the console, from real runs in a console that is started for them. Needs Chromium.
+"""Makes the pictures of the console from real runs of the help desk's example. Needs Chromium.
 
-In: the help desk's example. Out: a run with an opened call, and two runs side by side.
+The pictures show a run with an opened call, and two runs next to each other.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ HEIGHT = 1000
 
 
 def make_console() -> None:
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - importable only once the path is set
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - importable only after the path is set
 
     from support.chromium import chromium  # noqa: PLC0415
     from tests.console.serving import Served  # noqa: PLC0415

@@ -1,6 +1,6 @@
 """Reads strategies/source/declarations.yaml, which declares each parameter and each output variable once.
 
-`files` returns the YAML files of the strategies, which Dify reads. `scripts/docs.py` writes them.
+`files` returns the YAML files of the strategies for Dify. `scripts/docs.py` writes them.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ NEEDED = {"number": ("default", "min"), "boolean": ("default",)}
 
 
 class SourceError(Exception):
-    """The source cannot be used. The text has one line for each mistake."""
+    """Raised for an invalid source. The message has one line for each mistake."""
 
 
 def _in_each_language(texts: dict[str, str]) -> dict[str, str]:
@@ -38,7 +38,7 @@ def _in_each_language(texts: dict[str, str]) -> dict[str, str]:
 
 type Translated = Annotated[dict[str, str], AfterValidator(_in_each_language)]
 
-# The description of a field is what the error for a missing key says.
+# The error for a missing key quotes the description of the field.
 _NAME = Field(description="letters, digits and underscores")
 _LABEL = Field(description=f"a short name in {', '.join(LANGUAGES)}")
 
@@ -57,11 +57,11 @@ class Strategy(_Checked):
 class _Variable(_Checked):
     name: str = _NAME
     only: str | None = None
-    """The one strategy that has it."""
+    """The only strategy with this entry; None if all strategies have it."""
 
 
 class Parameter(_Variable):
-    """The fields are in the order of the keys in the written files."""
+    """A parameter of a strategy. The fields are in the order of the keys in the written files."""
 
     page: str = Field(description="the page of docs/ about it, without .md")
     type: str = Field(description="a type of Dify's, such as string, number or boolean")
@@ -102,14 +102,14 @@ _ENTRIES: Mapping[str, tuple[str, type[_Checked]]] = {
     "parameters": ("parameter", Parameter),
     "outputs": ("output", Output),
 }
-"""For each list of the source, the word for one entry, and the entry's type."""
+"""The word for an entry and its type, for each list in the source."""
 
 
 def read(root: Path = ROOT) -> Source:
     """Read and check the source.
 
     Raises:
-        SourceError: it is not valid YAML, or an entry is wrong.
+        SourceError: the source is not valid YAML, or an entry is wrong.
     """
     try:
         raw = yaml.load((root / SOURCE).read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a SafeLoader
@@ -130,7 +130,7 @@ def read(root: Path = ROOT) -> Source:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key that an entry has twice, which PyYAML would replace: the next entry may lack its dash."""
+    """A loader that refuses a repeated key in an entry. PyYAML would use the last one, but a dash may be missing."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002
         seen = set()
@@ -148,7 +148,7 @@ def _source_error(sentences: Iterable[str]) -> SourceError:
 
 
 def _sentence(error: ErrorDetails, raw: Any) -> str:  # noqa: ANN401 - YAML
-    """One sentence about an error of pydantic, which says where the source is wrong and what would be right."""
+    """Return a sentence about an error of pydantic, with the place in the source and a correct value."""
     where, entry_type, way = _place(error["loc"], raw)
     key = ".".join(str(part) for part in way)
     fields = entry_type.model_fields
@@ -169,7 +169,7 @@ def _sentence(error: ErrorDetails, raw: Any) -> str:  # noqa: ANN401 - YAML
 
 
 def _place(way: tuple[int | str, ...], raw: Any) -> tuple[str, type[_Checked], tuple[int | str, ...]]:  # noqa: ANN401
-    """The words for an entry, its type, and the way from the entry to the error."""
+    """Return a name for the entry, its type, and the path from the entry to the error."""
     match way:
         case (str(part), int(position), *rest):
             word, entry_type = _ENTRIES.get(part, (part, Source))
@@ -210,18 +210,18 @@ def _unknown_pages(source: Source, pages: set[str]) -> Iterator[str]:
 
 
 def of_strategy[T: (Parameter, Output)](entries: Sequence[T], strategy: str) -> list[T]:
-    """The entries that a strategy has: first those of all strategies, then its own."""
+    """Return the entries of a strategy: first those of all strategies, then its own."""
     common = [entry for entry in entries if entry.only is None]
     return common + [entry for entry in entries if entry.only == strategy]
 
 
 def files(source: Source) -> dict[str, str]:
-    """The text of each strategy's YAML file, by its path in the repository."""
+    """Return the text of each strategy's YAML file, by its path in the repository."""
     return {f"strategies/{each.name}.yaml": _yaml(_declared(source, each)) for each in source.strategies}
 
 
 def _declared(source: Source, strategy: Strategy) -> dict[str, Any]:
-    """A strategy as Dify reads it."""
+    """Return the declaration of a strategy in Dify's form."""
     return {
         "identity": {"author": source.author, "name": strategy.name, "label": strategy.label},
         "description": strategy.description,
@@ -242,7 +242,7 @@ def _declared(source: Source, strategy: Strategy) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Indents lists, and repeats what occurs twice where PyYAML would write an alias."""
+    """A dumper that indents lists, and repeats equal values instead of writing an alias."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
         super().increase_indent(flow, indentless=False)

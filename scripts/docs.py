@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Write what is made from strategies/source/declarations.yaml: strategies/*.yaml, and the table of docs/parameters.md.
+"""Writes the files that are generated from strategies/source/declarations.yaml.
 
-The table has the parameters of all strategies once, then those of one strategy. `make docs` calls this first; a mistake
-in the source is one sentence, and then nothing is written.
+These are strategies/*.yaml and the table in docs/parameters.md. The table first has the parameters of all strategies,
+then the parameters of single strategies. `make docs` calls this script first. If the source has mistakes, it prints a
+sentence about each and writes nothing.
 """
 
 import re
@@ -15,11 +16,11 @@ PAGE = "docs/parameters.md"
 BEGIN = "<!-- parameters: written by `make docs`, do not edit -->"
 END = "<!-- /parameters -->"
 MAX_LINE = 100
-"""Characters of a line of prose; tables and code may be wider."""
+"""Maximum characters of a line of prose. Tables and code may be wider."""
 
 
 def reference(source: Source) -> str:
-    """A table of the parameters of all strategies, and one for each strategy that has more."""
+    """Return a table of the parameters of all strategies, and one for each strategy with further parameters."""
     headings = {None: "All strategies"} | {each.name: f"Only `{each.name}`" for each in source.strategies}
     tables = []
     for only, heading in headings.items():
@@ -30,7 +31,10 @@ def reference(source: Source) -> str:
 
 
 def _row(parameter: Parameter) -> str:
-    """The name with a link to its page, when to set it (the help up to its colon), and the default with the range."""
+    """Return the row of a parameter: its name with a link to its page, when to set it, and its default with the range.
+
+    The help up to its colon says when to set it.
+    """
     first, *others = re.split(r"(?<=\.) (?=[A-Z])", parameter.help["en_US"])
     if len(first.split()) == 1:
         first = " ".join([first, *others[:1]])
@@ -42,7 +46,7 @@ def _row(parameter: Parameter) -> str:
 
 
 def with_generated(page: str, generated: str) -> str:
-    """The page with the text between its two markers replaced.
+    """Return the page with the text between its two markers replaced.
 
     Raises:
         ValueError: one of the markers is missing.
@@ -55,7 +59,7 @@ def with_generated(page: str, generated: str) -> str:
 
 
 def stale_files(root: Path = ROOT) -> dict[str, str]:
-    """The files that differ from what the source says, by their path in the repository, with what they should be.
+    """Return the correct text of each file that differs from the source, by its path in the repository.
 
     Raises:
         SourceError: the source has mistakes.
@@ -68,7 +72,7 @@ def stale_files(root: Path = ROOT) -> dict[str, str]:
 
 
 def _text(path: Path) -> str:
-    """Empty if the file does not exist: a new strategy has none."""
+    """Return the text of a file; empty if it does not exist, as for a new strategy."""
     if path.exists():
         return path.read_text(encoding="utf-8")
     return ""

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Write into the example apps what Dify's editor takes from an app's file and not from the plugin.
+"""Writes into the example apps the values that Dify's editor reads from an app's file and not from the plugin.
 
-In every Agent node: `meta`, and `output_schema` with the fields of the node's own `answer_schema`. In every app:
-`dependencies`. docs/host-facts.md, "Outputs in the editor" and "Dependencies of an app", says what the editor does with
-them. `make docs` calls this. A release also gives it the packages, for their checksums: docs/releasing.md.
+These are `meta` and `output_schema` in every Agent node, with the fields of the node's own `answer_schema`, and
+`dependencies` in every app. docs/host-facts.md, "Outputs in the editor" and "Dependencies of an app", describes their
+effect in the editor. `make docs` calls this script. A release also passes the packages for their checksums:
+docs/releasing.md.
 
     scripts/example_apps.py [PACKAGE…]
 """
@@ -24,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 APPS = "examples/*/*.yml"
 
 UNKNOWN = "0" * 64
-"""The checksum of a package that no release has."""
+"""The placeholder for the checksum of a package without a release."""
 
 _AGENT = re.compile(r"(?m)^( +)(agent_strategy_label: .*\n)(?:\1(?:meta|output_schema): .*\n)*")
 _DEPENDENCIES = re.compile(r"(?m)^dependencies:.*\n(?: .*\n)*")
@@ -32,11 +33,11 @@ _IDENTIFIER = re.compile(r"([\w-]+/[\w-]+:[\w.]+)@(\w+)")
 
 type Manifest = Mapping[str, Any]
 type Checksums = Mapping[str, str]
-"""By author/name:version."""
+"""The checksums of packages, by author/name:version."""
 
 
 def written(text: str, checksums: Checksums, root: Path = ROOT) -> str:
-    """The text of an app with its generated lines."""
+    """Return the text of an app with its generated lines."""
     nodes = [node["data"] for node in yaml.safe_load(text)["workflow"]["graph"]["nodes"]]
     agents = [data for data in nodes if data["type"] == "agent"]
     ours, *examples = (
@@ -58,7 +59,10 @@ def written(text: str, checksums: Checksums, root: Path = ROOT) -> str:
 
 
 def dependency(manifest: Manifest, checksums: Checksums, ours: Manifest) -> dict[str, Any]:
-    """Of one plugin. Dify can install it only from a release on GitHub; without one, this is what Dify exports."""
+    """Return the dependency on a plugin. Dify can install it only from a release on GitHub.
+
+    Without a release, the result is the same as in an app that Dify exports.
+    """
     name = f"{_plugin(manifest)}:{manifest['version']}"
     repo = str(ours.get("repo", ""))
     identifier = f"{name}@{checksums.get(name, UNKNOWN)}"
@@ -73,7 +77,7 @@ def dependency(manifest: Manifest, checksums: Checksums, ours: Manifest) -> dict
 
 
 def checksum(package: bytes) -> tuple[str, str]:
-    """A package's author/name:version, and its checksum as Dify's daemon computes it: over all names and contents."""
+    """Return a package's author/name:version and its checksum. Like Dify's daemon, it covers all names and contents."""
     with zipfile.ZipFile(BytesIO(package)) as opened:
         contents = {name: opened.read(name) for name in opened.namelist() if not name.endswith("/")}
     hashed = [hashlib.sha256(part).digest() for name in sorted(contents) for part in (name.encode(), contents[name])]
@@ -86,7 +90,7 @@ def _plugin(manifest: Manifest) -> str:
 
 
 def output_schema(agent: Mapping[str, Any], root: Path = ROOT) -> dict[str, Any]:
-    """The strategy's schema; `structured_output` is the node's own answer_schema, if it has one."""
+    """Return the strategy's schema. In it, `structured_output` is the node's own answer_schema, if it has one."""
     strategy = yaml.safe_load((root / "strategies" / f"{agent['agent_strategy_name']}.yaml").read_text("utf-8"))
     schema: dict[str, Any] = strategy["output_schema"]
     asked = agent["agent_parameters"].get("answer_schema", {}).get("value")
@@ -97,7 +101,7 @@ def output_schema(agent: Mapping[str, Any], root: Path = ROOT) -> dict[str, Any]
 
 
 def stale_apps(checksums: Checksums, root: Path = ROOT) -> Iterator[tuple[Path, str]]:
-    """The apps that are not as they should be, with what they should be."""
+    """Yield each app that is out of date, with its correct text."""
     for file in sorted(root.glob(APPS)):
         text = file.read_text("utf-8")
         wanted = written(text, checksums, root)

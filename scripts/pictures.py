@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Make the pictures of README and docs from real runs of the examples on the scripted model. Needs Chromium.
+"""Makes the pictures for README and docs from real runs of the examples on the scripted model. Needs Chromium.
 
-In: the examples, as `devhost run` plays them; each has a database of its own. Out: the picture of each page. Without
-arguments all; `scripts/pictures.py evaluation` makes that group alone.
+`devhost run` runs the examples, each with its own database. Without arguments all pictures are made;
+`scripts/pictures.py evaluation` makes only that group.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 1100
-"""Pixels; the page is laid out for a desk from 900 on."""
+"""Width of a picture in pixels. From 900 pixels on, the page has its desktop layout."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def make_reports() -> None:
 
 
 def make_evaluation() -> None:
-    """Of two evaluations, between which the instruction changes as in devhost/docs/evaluate.md."""
+    """Make the picture of two evaluations. The instruction changes between them, as in devhost/docs/evaluate.md."""
     from support.chromium import screenshot  # noqa: PLC0415 - importable only once the path is set
 
     with tempfile.TemporaryDirectory() as made:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write the repository and the contact, which a person fills in once in manifest.yaml, into the pages that show them.
+"""Writes the repository and the contact from manifest.yaml into the pages that show them.
 
-In: `repo` and `contact` of manifest.yaml; both may be missing. Out: the text between the markers of each page; where a
-value is missing, a sentence that says so. `make docs` calls this.
+The text is inserted between the markers of each page. If `repo` or `contact` is missing, a sentence says so. `make
+docs` calls this script.
 """
 
 import sys
@@ -21,7 +21,7 @@ REPOSITORY = {
     "readme/README_zh_Hans.md": ("代码仓库：<{repo}>", "代码仓库：尚未公开。"),
     "readme/README_pt_BR.md": ("Repositório: <{repo}>", "Repositório: ainda não publicado."),
 }
-"""For each page the line with the address, and the line without."""
+"""For each page the line with the address, and the line if the address is missing."""
 CONTACT = (
     "Write to <{contact}>.",
     "This copy names no contact yet: its publisher fills in `contact` in `manifest.yaml`.",
@@ -30,7 +30,7 @@ CONTACT_PAGES = ("PRIVACY.md", "SECURITY.md")
 
 
 def lines(manifest: dict[str, Any]) -> dict[str, str]:
-    """What stands between the markers of each page, by the page's path."""
+    """Return the text between the markers of each page, by the page's path."""
     repo = manifest.get("repo")
     contact = manifest.get("contact")
     shown = {page: given.format(repo=repo) if repo else missing for page, (given, missing) in REPOSITORY.items()}
@@ -39,7 +39,7 @@ def lines(manifest: dict[str, Any]) -> dict[str, str]:
 
 
 def stale_pages(root: Path = ROOT) -> dict[Path, str]:
-    """The pages that differ from what the manifest says, with what they should be.
+    """Return the correct text of each page that differs from the manifest.
 
     Raises:
         ValueError: a page lacks one of its markers.

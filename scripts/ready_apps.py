@@ -1,10 +1,10 @@
-"""Write copies of the example apps that Dify imports without a "Plugin load error", into `dist/workflows/`.
+"""Writes copies of the example apps that Dify imports without a "Plugin load error" to `dist/workflows/`.
 
     python -m scripts.ready_apps [PACKAGE…]
 
-The copies name the plugins as Dify identifies them, with the checksums of their packages: those that `make package`
-makes of this state of the repository, and in place of them those of the given files. A signature changes the checksum.
-`make package` calls this.
+The copies identify the plugins as Dify does, with the checksums of their packages. These are the packages that `make
+package` builds from the current repository, or the given files instead. A signature changes the checksum. `make
+package` calls this script.
 """
 
 import sys
@@ -19,11 +19,11 @@ from scripts.stage import PLUGIN, stage, stage_example
 
 READY = ROOT / "dist" / "workflows"
 OWN_FLOW = "workflow.yml"
-"""The name of an example's own app, in its folder."""
+"""The file name of an example's own app."""
 
 
 def packages() -> Mapping[str, bytes]:
-    """By the name of the folder: the plugin, and those of the examples.
+    """Return the packages of the plugin and of the examples, by the name of the folder.
 
     Raises:
         ValueError: there are files that git does not know.
@@ -38,7 +38,7 @@ def packages() -> Mapping[str, bytes]:
 
 
 def ready_apps(checksums: Mapping[str, str]) -> Mapping[str, str]:
-    """The text of each app, by the name of its copy."""
+    """Return the text of each app, by the name of its copy."""
     apps = {}
     for file in sorted(ROOT.glob(APPS)):
         name = file.name

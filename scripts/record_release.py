@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Record what saved nodes of a release hold, so that tests show that later versions still load them.
+"""Records the content of a release's saved nodes, so that tests can check that later versions still load them.
 
-In: a revision of git at which the version was released, such as v0.1.0. Out: tests/releases/VERSION/STRATEGY.yaml for
-each strategy: the parameters and variables that it declared, and nodes as a person could have set and saved them.
+The argument is the git revision of the release, such as v0.1.0. The script writes tests/releases/VERSION/STRATEGY.yaml
+for each strategy, with its declared parameters and variables, and with nodes as a person could have saved them.
 """
 
 import subprocess
@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 RELEASES = ROOT / "tests" / "releases"
 KEPT = ("name", "type", "required", "scope", "default", "min", "max")
 PICKED = {"model-selector", "array[tools]"}
-"""Types that the node's own pickers fill."""
+"""Types of parameters that are set with pickers of the node."""
 VARIABLES = {"array[object]": "start.items", "array[file]": "sys.files"}
-"""By scope, what a person selects for a parameter of type any."""
+"""The variable that a person selects for a parameter of type any, by the parameter's scope."""
 TEXT = "one, two"
 HEAD = "# Written by scripts/record_release.py. Do not edit.\n"
 
@@ -58,7 +58,7 @@ def _declared(parameter: Parameter) -> Parameter:
 
 
 def _nodes(parameters: list[Parameter]) -> dict[str, Parameter]:
-    """Settings by the name of the node, written as devhost reads them: constants, and selectors of variables."""
+    """Return settings by the name of the node, in devhost's form: constants, and selectors of variables."""
     query = {"query": {"variable": "sys.query"}}
     typed = [parameter for parameter in parameters if parameter["type"] != "any"]  # its picker stores a selector
     nodes: dict[str, Parameter] = {

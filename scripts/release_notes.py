@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Print what CHANGELOG.md says of a release, and refuse a tag that is not the version of manifest.yaml.
+"""Prints the section of CHANGELOG.md for a release, and refuses a tag that does not match manifest.yaml.
 
-In: a tag, such as v0.1.0. Out: the lines of that version's section; 1 and a sentence on stderr if they do not fit.
+The argument is a tag, such as v0.1.0. If the tag does not match, the script prints a sentence to stderr and returns 1.
 """
 
 import re
@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def notes(tag: str, root: Path = ROOT) -> str:
-    """The section of the changelog, without its heading.
+    """Return the section of the changelog, without its heading.
 
     Raises:
-        ValueError: the tag is not that of the manifest's version, or the changelog does not describe it.
+        ValueError: the tag does not match the manifest's version, or the changelog has no such section.
     """
     version = str(yaml.safe_load((root / "manifest.yaml").read_text(encoding="utf-8"))["version"])
     if tag != f"v{version}":

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Lay out the folder that is packed, in `dist/`: `devhost package` and Dify's own `dify plugin package` pack it alike.
+"""Prepares the folder to pack in `dist/`, both for `devhost package` and for Dify's own `dify plugin package`.
 
     python -m scripts.stage            # dist/gpt5_agent: the plugin; `make package` calls this
     python -m scripts.stage answers    # dist/answers: an example's plugin
 
-It holds the files that `.difyignore` leaves in, which git must know. The plugin gets READMEs for somebody who has just
-installed it, from docs/package/README*.md; what those share with the repository's READMEs stands in the latter, between
-markers. An example gets the packages of examples/shared that it imports.
+The folder has the files that `.difyignore` does not exclude, which git must know. The plugin gets READMEs for people
+who have just installed it, from docs/package/README*.md. Text that they share with the repository's READMEs is in the
+latter, between markers. An example gets the packages of examples/shared that it imports.
 
-Dify's page for a plugin shows a line's end as a break, half of a table, no relative link and no picture of the package
-(docs/host-facts.md, "The page of a plugin").
+Dify's page for a plugin shows line ends as breaks, only half of a table, no relative links and no pictures of the
+package (docs/host-facts.md, "The page of a plugin").
 """
 
 import re
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 PLUGIN = "gpt5_agent"
 SHARED_CODE = "shared"
-"""The folder in examples/ with the packages that several of them use."""
+"""The folder in examples/ with packages that several examples use."""
 TEMPLATES = ROOT / "docs" / "package"
 PAGES = {
     "en_US": "README.md",
@@ -37,11 +37,11 @@ PAGES = {
     "zh_Hans": "readme/README_zh_Hans.md",
     "pt_BR": "readme/README_pt_BR.md",
 }
-"""The pages that Dify shows, by language: in the repository, and in the package."""
+"""The READMEs that Dify shows, by language. The paths are the same in the repository and in the package."""
 SHARED = re.compile(r"<!-- shared: (\w+) -->\n(.*?)\n<!-- /shared -->", re.DOTALL)
 PLACE = re.compile(r"<!-- shared: (\w+) -->")
 ASIDE = re.compile(r" ?[（(]\[[^]]+\]\((?!https?:)[^)]+\)[）)]")
-"""A relative link in parentheses, as to a page that says more."""
+"""A relative link in parentheses, such as a link to a page with details."""
 RELATIVE = re.compile(r"\[([^]]+)\]\((?!https?:)[^)]+\)")
 
 ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
@@ -49,10 +49,10 @@ ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 @cache
 def readme(language: str) -> str:
-    """The package's README in a language.
+    """Return the package's README in a language.
 
     Raises:
-        KeyError: the template names a part that the repository's README does not have.
+        KeyError: the template names a part that the repository's README lacks.
     """
     page = (ROOT / PAGES[language]).read_text(encoding="utf-8")
     parts = {name: _for_dify(text, language) for name, text in SHARED.findall(page)}
@@ -63,7 +63,7 @@ def readme(language: str) -> str:
 
 
 def _for_dify(text: str, language: str) -> str:
-    """Paragraphs on one line, a table as a list, links as words, strategies under the names that the panel shows."""
+    """Return a text for Dify's page: paragraphs on one line, tables as lists, no relative links, labels of strategies."""
     text = RELATIVE.sub(r"\1", ASIDE.sub("", text))
     rows = ROW.findall(text)[1:]  # without the header
     text = "\n".join(f"- {name}: {use}" for name, use in rows) if rows else " ".join(text.splitlines())
@@ -85,7 +85,7 @@ def stage(target: Path) -> None:
 
 
 def stage_example(name: str, target: Path) -> None:
-    """As `stage`, for an example.
+    """Write the folder of an example's plugin.
 
     Raises:
         ValueError: there is no such example, or there are files that git does not know.
@@ -100,7 +100,7 @@ def stage_example(name: str, target: Path) -> None:
 
 
 def lay_out(target: Path, plugin: Path, *packages: Path) -> None:
-    """Copy what the plugin has for a package, and the Python packages, in place of what `target` held."""
+    """Replace the content of `target` with the plugin's packaged files and the Python packages."""
     every = {target: Contents.of(plugin), **{target / each.name: Contents.of(each) for each in packages}}
     for contents in every.values():
         if strange := unknown_files(contents):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Builds devhost's wheel, installs it in a new environment, and uses it there on plugins that it does not know.
+"""Builds devhost's wheel, installs it in a new environment, and runs it there on other plugins.
 
-The plugins run in the Python of this repository's .venv, which has the SDK; devhost's environment has devhost alone.
+The plugins run in the Python of this repository's .venv, which has the SDK. The new environment has only devhost.
 """
 
 import shutil

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.scale`: installs packages in Dify's plugin daemon, and runs many sessions at once.
+"""Installs packages in Dify's plugin daemon, and runs many sessions at once.
 
-The SDK, which comes in with the scenarios, makes sockets cooperative, so that all sessions run in this process.
+The scenarios import the SDK, which makes sockets cooperative, so that all sessions run in this process.
 """
 
 import argparse
@@ -25,23 +25,23 @@ HIGH = 0.95
 
 @dataclass(frozen=True)
 class Round:
-    """So many sessions of one strategy at once, and what came of them."""
+    """A number of simultaneous sessions of one strategy, and their results."""
 
     strategy: str
     ended: Sequence[Ended]
     answer: str
-    """What a user should read."""
+    """The text that a user should read."""
     ran: Counter[str]
-    """How often the tool ran, by question."""
+    """The number of times that the tool ran, by question."""
     watched: Watched = field(default_factory=Watched)
 
     @property
     def whole(self) -> list[Ended]:
-        """The runs whose user read all of the answer."""
+        """The runs whose user received the complete answer."""
         return [run for run in self.ended if not run.error and self.answer.strip() in run.text]
 
     def lines(self) -> Iterable[str]:
-        """The round as lines of a report."""
+        """Yield the lines of a report on the round."""
         sessions = len(self.ended)
         words = [run.first_word for run in self.whole if run.first_word is not None]
         took = [run.whole for run in self.whole]
@@ -74,7 +74,7 @@ def sessions(options: argparse.Namespace, api: InnerApi, daemons: Sequence[Daemo
 
 
 def approval(_options: argparse.Namespace, api: InnerApi, daemons: Sequence[Daemon]) -> None:
-    """Ask at the first daemon, and approve at the last one."""
+    """Ask the question at the first daemon, and approve the call at the last one."""
     setup = {"approval_required": "search", "extra_outputs": "state"}
     question = timed(daemons[0], STRATEGIES["ours"], asking("book the hall", **setup))
     report([question.text, f"the tool ran {api.ran.total()} times"])
@@ -83,7 +83,7 @@ def approval(_options: argparse.Namespace, api: InnerApi, daemons: Sequence[Daem
 
 
 def install(options: argparse.Namespace, _api: InnerApi, daemons: Sequence[Daemon]) -> None:
-    """Install packages, or put one in the place of an older version."""
+    """Install packages, or replace an older version with one."""
     if options.upgrade:
         daemons[0].upgrade(options.package[0])
     else:

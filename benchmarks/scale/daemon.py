@@ -13,12 +13,12 @@ from benchmarks.answers import Json
 
 TENANT = "00000000-0000-4000-8000-000000000001"
 TIMEOUT = 660.0
-"""Seconds. A daemon ends a run after 600."""
+"""Maximum seconds of a request. A daemon ends a run after 600 seconds."""
 BEGINS = "data: "
 
 
 class DaemonError(Exception):
-    """The daemon ended a run or refused a request. The text is what Dify would show."""
+    """Raised if the daemon ends a run or refuses a request. Dify would show the message."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Daemon:
         """Yield the messages of a run.
 
         Raises:
-            DaemonError: the run fails, or the daemon's answer ends before it is complete.
+            DaemonError: the run fails, or the daemon's response is incomplete.
         """
         data = {
             "agent_strategy_provider": strategy.provider,
@@ -63,7 +63,7 @@ class Daemon:
             raise DaemonError(f"{type(lost).__name__}: {lost}") from lost
 
     def install(self, packages: list[Path]) -> None:
-        """Upload the packages, install them and wait until that is done.
+        """Upload and install the packages, and wait until they are installed.
 
         Raises:
             DaemonError: a package is refused or does not install.
@@ -74,7 +74,7 @@ class Daemon:
         self._wait(self._post("install/identifiers", json=body))
 
     def upgrade(self, package: Path) -> None:
-        """Put a newer version of an installed plugin in its place and wait until that is done.
+        """Replace an installed plugin with a newer version, and wait until it is installed.
 
         Raises:
             DaemonError: the package is refused or does not install.
@@ -111,7 +111,7 @@ class Daemon:
 
 
 def messages_in(lines: Iterable[str]) -> Iterator[Json]:
-    """The messages of a run, from the lines of the daemon's event stream.
+    """Parse the messages of a run from the lines of the daemon's event stream.
 
     Raises:
         DaemonError: the run failed.
@@ -122,10 +122,10 @@ def messages_in(lines: Iterable[str]) -> Iterator[Json]:
 
 
 def succeeded(answer: str) -> Json:
-    """The data of a daemon's answer.
+    """Return the data of a daemon's response.
 
     Raises:
-        DaemonError: it is an error, or not one of a daemon.
+        DaemonError: the response is an error, or does not come from a daemon.
     """
     try:
         read: Json = from_json(answer)

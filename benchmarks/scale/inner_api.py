@@ -1,7 +1,7 @@
-"""The part of Dify that a daemon calls back: model calls and tool calls, answered by one simple rule.
+"""The API of Dify that a daemon calls back: model calls and tool calls, answered by a simple rule.
 
-A request whose last message is a user's is answered with a call of the first offered tool, any other request with a
-text that streams. What tools ran is counted by their arguments, so that a call that runs twice is seen.
+A request that ends with a user message is answered with a call of the first offered tool, and any other request with a
+streamed text. Tool calls are counted by their arguments, so that repeated calls are noticed.
 """
 
 import struct
@@ -21,19 +21,19 @@ HEADER_SIZE = 10
 MAGIC = 0x0F
 HEADING = "# Answer\n\n"
 ASKED = "asked"
-"""The argument of the tool: the text of the user's message, so that each run calls the tool in its own way."""
+"""The argument of the tool. Its value is the text of the user's message, so that each run makes a different call."""
 
 type StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
 
 def framed(payload: bytes) -> bytes:
-    """A message as Dify's API streams it: 4 bytes, a header of 10 bytes that begins with the length, the payload."""
+    """Return a message as Dify's API streams it: 4 bytes, 10 bytes that start with the length, and the payload."""
     return struct.pack("<BBHI6x", MAGIC, 0, HEADER_SIZE, len(payload)) + payload
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast models and tools answer, in seconds."""
+    """The response times of models and tools in seconds."""
 
     before_call: float = 0.2
     tool: float = 0.1
@@ -44,12 +44,12 @@ class Pace:
 
 @dataclass
 class InnerApi:
-    """A WSGI application. It counts what it was asked, for the report."""
+    """A WSGI application that answers and counts the calls."""
 
     pace: Pace = field(default_factory=Pace)
     model_calls: int = 0
     ran: Counter[str] = field(default_factory=Counter)
-    """How often the tool ran, by the text that the user of the run had written."""
+    """The number of times that the tool ran, by the text of the user's message."""
 
     def __post_init__(self) -> None:
         self._text = [_data(chunk) for chunk in answer(self.pace)]
@@ -87,7 +87,7 @@ class InnerApi:
 
 
 def question_in(content: str | Sequence[Json]) -> str:
-    """The last line of a user's message, as text or in parts."""
+    """Return the last line of a user message, whose content is a text or a list of parts."""
     text = content
     if not isinstance(text, str):
         text = "".join(part["data"] for part in text if part["type"] == "text")
@@ -99,10 +99,10 @@ def _data(message: object) -> bytes:
 
 
 def answer(pace: Pace) -> list[Any]:
-    """The chunks of an answer. It begins with a heading: text behind one is shown as it comes (docs/strategies.md)."""
+    """Return the chunks of an answer. Its heading causes the text to be shown as it streams (docs/strategies.md)."""
     return [*says(HEADING)[:-1], *chunks(pace.chunks)]
 
 
 def text_of(pace: Pace) -> str:
-    """The whole answer that the user should read."""
+    """Return the complete answer that the user should read."""
     return "".join(from_json(to_json(chunk))["delta"]["message"]["content"] for chunk in answer(pace))

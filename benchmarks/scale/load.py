@@ -1,4 +1,4 @@
-"""Many runs at once: when their first word comes, how they end, and what the processes take."""
+"""Runs many sessions at once, and measures when their first word arrives and how they end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +13,12 @@ from benchmarks.scale.inner_api import ASKED
 from tests.support.wire import model, parameter, tool
 
 FEATURES = ("tool-call", "multi-tool-call", "stream-tool-call")
-"""The official strategy streams only with the last one."""
+"""Features of the model. The official strategy streams only if the last one is present."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended. Times are seconds since its start."""
+    """The end of a run. Times are seconds since its start."""
 
     started: float
     text: str = ""
@@ -26,11 +26,11 @@ class Ended:
     whole: float = 0.0
     error: str = ""
     state: str = ""
-    """What the next run of the conversation is to be given."""
+    """The state to pass to the next run of the conversation."""
 
 
 def asking(question: str, **more: object) -> Json:
-    """The parameters of a run that both strategies understand."""
+    """Return the parameters of a run, which both strategies understand."""
     return {
         "model": model(features=FEATURES),
         "tools": [tool("search", parameter(ASKED))],
@@ -42,7 +42,7 @@ def asking(question: str, **more: object) -> Json:
 
 
 def timed(daemon: Daemon, strategy: Strategy, parameters: Json) -> Ended:
-    """Run a strategy once."""
+    """Run a strategy once and return how it ended."""
     began = perf_counter()
     run = Ended(began)
     try:
@@ -61,7 +61,7 @@ def timed(daemon: Daemon, strategy: Strategy, parameters: Json) -> Ended:
 
 
 def at_once(daemons: Sequence[Daemon], strategy: Strategy, questions: Sequence[str], spread: float) -> list[Ended]:
-    """Run a strategy once for each question. The runs begin evenly over `spread` seconds, at the daemons in turn."""
+    """Run a strategy once for each question. The runs start evenly over `spread` seconds, at the daemons in turn."""
     ended: list[Ended] = []
 
     def run(daemon: Daemon, question: str) -> None:
@@ -76,7 +76,7 @@ def at_once(daemons: Sequence[Daemon], strategy: Strategy, questions: Sequence[s
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that is at least as large as this share (0 to 1) of all values."""
+    """Return the smallest value that is at least as large as this share (0 to 1) of all values."""
     ordered = sorted(values)
     position = max(0, -(-len(ordered) * share // 1) - 1)
     return ordered[int(position)]

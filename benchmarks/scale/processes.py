@@ -1,4 +1,4 @@
-"""What daemons and the plugins that they started take: memory and processor time, by name."""
+"""Measures the memory and the processor time of daemons and their plugins, by name."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,28 +8,28 @@ import gevent
 import psutil
 
 EVERY = 0.5
-"""Seconds between two looks at the memory."""
+"""Seconds between two measurements of the memory."""
 MEGABYTE = 1_000_000
 
 
 @dataclass
 class Process:
-    """A process, or several of one name together. Memory in bytes, processor time in seconds."""
+    """A process, or the sum of several processes with one name. Memory is in bytes, processor time in seconds."""
 
     memory_before: int = 0
     memory: int = 0
-    """The most that was seen."""
+    """The maximum memory that was measured."""
     cpu: float = 0.0
 
 
 @dataclass
 class Watched:
-    """Processes by their names."""
+    """The watched processes by name."""
 
     by_name: dict[str, Process] = field(default_factory=dict)
 
     def line(self, sessions: int) -> str:
-        """What they took, as one line of a report; those that did nothing are left out."""
+        """Return the memory and time as one line of a report. Idle processes are omitted."""
         return " ".join(
             f"{name}: {process.cpu / sessions * 1000:.1f} ms a run, "
             f"{process.memory_before / MEGABYTE:.0f} to {process.memory / MEGABYTE:.0f} MB;"
@@ -40,7 +40,7 @@ class Watched:
 
 @contextmanager
 def watching(daemons: Sequence[int]) -> Iterator[Watched]:
-    """Watch daemons, given by their process ids, and their plugins until the end of the block."""
+    """Watch daemons, given by their process ids, and their plugins during the context."""
     watched = Watched()
     for name, (memory, cpu) in _now(daemons).items():
         watched.by_name[name] = Process(memory, memory, -cpu)
@@ -62,7 +62,7 @@ def _look(daemons: Sequence[int], watched: Watched) -> None:
 
 
 def _now(daemons: Sequence[int]) -> dict[str, tuple[int, float]]:
-    """Memory and processor time by name. A process that has ended is left out."""
+    """Return the memory and the processor time by name. Processes that have ended are omitted."""
     found: dict[str, tuple[int, float]] = {}
     for pid in daemons:
         for process in _family(pid):
@@ -86,7 +86,7 @@ def _family(pid: int) -> list[psutil.Process]:
 
 
 def name_of(command: Sequence[str], folder: str) -> str:
-    """The folder of a plugin without its checksum, or `daemon`."""
+    """Return the name of a plugin's folder without the checksum, or `daemon`."""
     if list(command[1:]) != ["-m", "main"]:
         return "daemon"
     return folder.rpartition("/")[2].partition("@")[0]

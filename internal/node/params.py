@@ -28,7 +28,7 @@ _OFF = {"false", "no", "n", "0", "off"}
 _TAG = re.compile(r"[<\[◁]\S{2,49}")
 _PAIR = 2
 _MAX_NAMED = 20
-"""Unknown names that a note lists."""
+"""Maximum number of unknown names that a note lists."""
 _SEPARATOR = re.compile(r"[,，、\n]")
 
 # Readers receive a value that was set, the default, and a function that notes problems with the value.
