@@ -165,8 +165,8 @@ def put_in_one_step() -> None:
 def write_together(stdout: TextIO) -> None:
     """Send lines for Dify together if they are written without a wait between them.
 
-    The SDK makes two system calls for each line, and a short run, which writes 20 lines, spent a quarter of its time on
-    them.
+    The SDK makes two system calls for each line. A short run writes 20 lines, and spent a quarter of its time on these
+    system calls.
     """
     held = list[str]()
 

@@ -1,7 +1,7 @@
-"""The floor: the smallest strategy that the SDK allows. It streams text, runs the tools, and appends their output.
+"""The floor: the smallest strategy that the SDK allows, which streams text, runs the tools, and appends their output.
 
-It reads the parameters with the SDK's own classes and has no checks, logs, limits, sources or variables. It imports
-only the SDK, because the benchmark of the start packs this file as a separate plugin.
+The strategy reads the parameters with the SDK's own classes and has no checks, logs, limits, sources or variables. This
+file imports only the SDK, because the benchmark of the start packs it as a separate plugin.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Measures how the cost grows with the input of a run, in one table for each kind of input.
 
-The measure is the agent's time for each unit in excess of the floor's time. It must not rise with the number of units,
-or the cost would grow faster than the input.
+The measure is the agent's time for each unit in excess of the floor's time. If this time rises with the number of
+units, the cost grows faster than the input.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -95,7 +95,7 @@ def seconds_of(work: Callable[[], None], repeats: int) -> float:
 
 
 def errors_table(repeats: int) -> Table:
-    """Return the table of errors. It has only the agent, because the floor does not parse errors."""
+    """Return the table of errors for the agent alone, because the floor does not parse errors."""
     measured: list[Row] = []
     for name, unit in HOSTILE.items():
         before: float | None = None

@@ -1,7 +1,7 @@
 """A host in this process that adds almost no work, so that only the work of the plugin and the SDK is measured.
 
-It provides a Session of the SDK for the script of a run. Its reader processes lines like the SDK's stdin reader: up to
-64 KiB, the size of one read, before another greenlet can run.
+The host provides a Session of the SDK for the script of a run. The session's reader processes lines like the SDK's
+stdin reader: up to 64 KiB, the size of one read, before another greenlet can run.
 """
 
 from collections.abc import Generator

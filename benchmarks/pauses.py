@@ -35,7 +35,7 @@ class Case:
     name: str
     scenario: Callable[[int], Scenario]
     share: float = 1
-    """Share of the requested size. It is small if the SDK needs a chunk for every few characters."""
+    """Share of the requested size, which is small if the SDK needs a chunk for every few characters."""
     strategy: type[AgentStrategy] = Agent
 
 

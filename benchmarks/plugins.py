@@ -1,6 +1,7 @@
 """The measured plugins in separate folders, as Dify's daemon unpacks them: the agent, the floor, and cot_agent.
 
-cot_agent is Dify's official strategy. It is not part of this project and is measured only if its folder is given.
+cot_agent is Dify's official strategy. This project does not contain cot_agent and measures it only if its folder is
+given.
 """
 
 import shutil

@@ -85,9 +85,9 @@ def calling(count: int = 1) -> list[Any]:
 
 
 def rounds(count: int, result: str, words: int = 25) -> Scenario:
-    """Return a run with ``count`` rounds. The last one answers.
+    """Return a run with ``count`` rounds.
 
-    The others have ``words`` chunks and call the tool with new arguments.
+    Each round has ``words`` chunks and calls the tool with new arguments, except the last round, which answers.
     """
     turns = [
         prepared([*chunks(words)[:-1], *calls(("search", {"q": f"question {number}"}))]) for number in range(count - 1)

@@ -22,7 +22,7 @@ class Started:
 
 
 def starting(repeats: int, official: Path | None, first: Work) -> Started:
-    """Measure CPU time. The plugins start in turn. Their first starts, which compile the modules, do not count."""
+    """Measure CPU time. The plugins start in turn, and the first start of each, which compiles modules, is ignored."""
     return _at_both_moments(repeats + 1, official, first, PluginProcess.cpu, skipped=1)
 
 

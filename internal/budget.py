@@ -21,7 +21,7 @@ _CURRENCY = re.compile("[A-Za-z]{3,5}")
 
 
 class Usage(LLMUsage):
-    """The tokens, prices in ``currency`` and seconds of any number of model calls. It is never changed in place."""
+    """The tokens, prices in ``currency`` and seconds of any number of model calls. Instances are never changed."""
 
     @classmethod
     def of(cls, usage: LLMUsage | None = None) -> "Usage":

@@ -35,8 +35,7 @@ class ToolCall:
     """A call as the model wrote it."""
 
     id: str
-    """The provider's id, unchanged, or a generated one if it gave none. It may not be unique: some providers repeat
-    ids."""
+    """The provider's unchanged id, or a generated id if the provider gave none. Some providers repeat ids."""
     name: str
     arguments: str
     """The arguments as JSON text, without NUL characters, which Dify cannot store."""
@@ -77,7 +76,7 @@ _ID_LENGTH = 9
 
 
 def portable_id(written: str, occurrence: int = 0) -> str:
-    """Return an id that every provider accepts. It depends only on the text and the occurrence."""
+    """Return an id that every provider accepts and that depends only on the text and the occurrence."""
     return sha256(f"{occurrence}.{written}".encode(errors="replace")).hexdigest()[:_ID_LENGTH]
 
 
@@ -142,7 +141,7 @@ class RejectedCall:
     ends_tool_phase: bool = False
     """Whether the model must now answer, because it repeated a call after it was warned."""
     by_user: bool = False
-    """Whether the user did not approve the call. This is not an error."""
+    """Whether the user did not approve the call, which is not an error."""
 
 
 @dataclass(frozen=True)
@@ -223,12 +222,12 @@ class ToolOutcome:
     has_more_json: bool = False
     """Whether the tool sent more JSON than is kept."""
     whole: str = ""
-    """The complete, redacted result. A later call may read it or refer to it."""
+    """The complete, redacted result, which a later call may read or refer to."""
     user_text: str = ""
     """The complete result of an answer tool for the user, without the lines about forwarded files."""
     prompt_text: str = ""
-    """The text for the prompts of this run, within the limit. It has the numbers of sources and, after a cut, says how
-    to read the rest."""
+    """The text for the prompts of this run, within the limit, with the numbers of sources and, after a cut, a note on
+    how to read the rest."""
     record_text: str = ""
     """The text for later runs and other conversations, which cannot read more of the result."""
 
@@ -248,7 +247,7 @@ class ToolOutcome:
 
     @property
     def picture_digests(self) -> tuple[str, ...]:
-        """Digests of the pictures that the model sees. They distinguish results that differ only in their pictures."""
+        """Digests of the pictures that the model sees, to distinguish results that differ only in their pictures."""
         return tuple(picture.digest for picture in self.pictures if picture.part)
 
     @property

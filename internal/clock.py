@@ -95,7 +95,7 @@ class Clock:
 
 @dataclass(frozen=True, order=True)
 class Deadline:
-    """A time limit on a clock. It is earlier than the host's own limits (docs/host-facts.md, "Time limits")."""
+    """A time limit on a clock, earlier than the host's own limits (docs/host-facts.md, "Time limits")."""
 
     clock: Clock = field(compare=False)
     moment: float
@@ -114,7 +114,7 @@ class Deadline:
 
 @dataclass
 class SharedWait:
-    """A wait that all requests of a run share after a service has refused one of them. They also share the retries."""
+    """The wait and the retries that all requests of a run share after a service has refused one of them."""
 
     refusals: int = 0
     """Number of refusals that counted. The refusal of a request that was sent before the last one does not count."""

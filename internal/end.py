@@ -41,7 +41,7 @@ class Result:
 
     ending: Finish
     steps: Sequence[Step]
-    """The conversation without this run's answer. It ends with the question or with a round."""
+    """The conversation without this run's answer, which ends with the question or with a round."""
     rounds_before: int = 0
     """Number of rounds in the earlier runs of this plan."""
     plan: PlanRecord | None = None
@@ -157,8 +157,8 @@ def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State
 def _unsaid[P: StrategyParams](run: Run[P], ending: Finish, pending: Sequence[WaitingCall], question: str) -> str:
     """Return the text that the user has not read yet; "" if there is none.
 
-    It is the rest of the answer, the reason why there is no answer, or the question for approval. The model's text in a
-    turn with waiting calls follows the question, because there it cannot hide the question.
+    This text is the rest of the answer, the reason why there is no answer, or the question for approval. The model's
+    text in a turn with waiting calls follows the question, because there it cannot hide the question.
     """
     language = language_of(run.dialogue.words)
     if ending.reason is StopReason.APPROVAL_REQUIRED:

@@ -62,7 +62,7 @@ class SpanStarted:
     key: str
     label: str
     about: str = ""
-    """The subject in the words of the user or the model. It is the label if the log shows contents."""
+    """The subject in the words of the user or the model, which is the label if the log shows contents."""
     number: int = 0
     """The number before ``about``; 0 for no number."""
     is_round: bool = False
@@ -124,7 +124,7 @@ class ThoughtText:
 
 @dataclass(frozen=True)
 class AgentThought:
-    """A thought of the agent itself, such as the tools of a silent round. The next thought starts with it."""
+    """A thought of the agent itself, such as the tools of a silent round, which is put before the next thought."""
 
     text: str
 
@@ -180,7 +180,7 @@ class Thought:
 
 @dataclass
 class RunTotals:
-    """The costs and results of a run so far. They are read from its events, so that an abandoned loop also counts."""
+    """The costs and results of a run so far, read from its events, so that an abandoned loop also counts."""
 
     keeps_thoughts: bool = False
     usage: Usage = field(default_factory=Usage.of)

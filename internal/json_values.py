@@ -1,7 +1,7 @@
 """JSON as Python values: visits all values in a value, resolves pointers, and finds numbers that the host would round.
 
 The functions accept dicts, lists and tuples, as in parsed JSON and dumped records. In a long value they let other
-sessions run. They recurse, so the code that parses an outside value limits its depth.
+sessions run. Because the functions recurse, the code that parses an outside value limits its depth.
 """
 
 import json

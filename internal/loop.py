@@ -1,4 +1,4 @@
-"""The agent's loop: ask, read, answer every call, append, decide. It also defines what counts as an answer."""
+"""The agent's loop (ask, read, answer every call, append, decide), and the definition of an answer."""
 
 import json
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class LoopPart:
     is_seen: bool = True
     """Whether the user sees the model's text. Files are forwarded in any case."""
     subtask: str | None = None
-    """The subtask of a plan, if the loop works on one. It then has no closing answer when the budget is reached."""
+    """The subtask of a plan, if the loop works on one. Such a loop has no closing answer when the budget is reached."""
     parent: str | None = None
     """The key of the log row above its rounds."""
     asked: int = 0
@@ -99,7 +99,7 @@ class Answer:
     has_been_told: bool = False
     """Whether the model was told that calls written as text do not run. Another such call then ends the loop."""
     submissions: int = field(default=0, init=False)
-    """Number of rounds with a submitted answer, valid or invalid. They are not tool rounds."""
+    """Number of rounds with a submitted answer, valid or invalid, which are not tool rounds."""
     _has_been_reminded: bool = field(default=False, init=False)
 
     @property
@@ -194,7 +194,7 @@ class AgentLoop:
     end: Deadline
     show_thoughts: bool
     words: str
-    """The user's text. It determines the language in which silent rounds are announced."""
+    """The user's text, which determines the language in which silent rounds are announced."""
     before: Generator[Event, None, Sequence[ToolOutcome]] | None = None
     """Generator that answers the calls which an earlier run left waiting in this transcript."""
     asked: int = field(init=False)
@@ -208,7 +208,7 @@ class AgentLoop:
     """The beginning of an interrupted answer, which the user has not seen."""
 
     def __post_init__(self) -> None:
-        """Set up the answer. It must be a call if the toolbox has the tool that takes the answer."""
+        """Set up the answer, which must be a call if the toolbox has the tool that takes the answer."""
         self.asked = self.part.asked
         self.answer = self._new_answer()
 

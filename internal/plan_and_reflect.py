@@ -388,7 +388,7 @@ class SubtaskWorker:
         return (yield from ask_judge(asking, row, self.run.clock, otherwise, shown))
 
     def _keep(self, ending: Finish) -> None:
-        """Store the answer instead of the previous one. An answer that a limit cut short is appended to it."""
+        """Store the answer instead of the previous one, or append an answer that a limit cut short."""
         before = ""
         if self._nearest and ending.reason in _LIMITS:
             before = f"{self._nearest}\n\n"
@@ -396,11 +396,11 @@ class SubtaskWorker:
             self._nearest = f"{before}{ending.text}"
 
     def broken_off(self, sentence: str, limit: StopReason | None = None) -> SubtaskOutcome:
-        """The outcome when the model failed or time ran out. It keeps the tool results."""
+        """Return the outcome after the model failed or time ran out, with the tool results."""
         return self._incomplete(sentence, limit, self.results())
 
     def _incomplete(self, sentence: str, limit: StopReason | None, results: Sequence[str] = ()) -> SubtaskOutcome:
-        """Return the outcome if no answer was accepted. It quotes the best attempt. Refusals are not results."""
+        """Return the outcome if no answer was accepted, with the best attempt. Refusals are not results."""
         nearest = ""
         if self._nearest:
             nearest = template.NEAREST.format(answer=self._nearest)

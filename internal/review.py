@@ -1,4 +1,4 @@
-"""Judgements by the model. It reviews a draft by the node's criteria, and gives other answers that must be a call."""
+"""Judgements by the model: reviews of a draft by the node's criteria, and other answers that must be a call."""
 
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any

@@ -32,7 +32,7 @@ class Dialogue:
 
     strategy: str
     state: State | None
-    """The state of an earlier run. It replaces the node's memory."""
+    """The state of an earlier run, which replaces the node's memory."""
     resumption: Resumption | None
     """The user's answer to calls that an earlier run of this strategy left waiting; None if none wait."""
     earlier: tuple[EarlierStep, ...]

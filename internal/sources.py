@@ -64,8 +64,8 @@ _OWN_HEADING = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _MARKUP = re.compile(r"[\\`*\[\]<>~&$|]|(?<!\w)_|_(?!\w)|:(?=//)")
-"""Characters with an effect in a line of Markdown. They are escaped, but other punctuation is not, because its escapes
-would look odd where Markdown is not rendered."""
+"""Characters with an effect in a line of Markdown, which are escaped. Escapes of other punctuation would look odd where
+Markdown is not rendered."""
 _SAFE_IN_LINK = ":/?#[]@!$&'*+,;=%"
 
 
@@ -187,8 +187,8 @@ def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Calla
 def _lists_sources(prose: str, sources: Mapping[int, Source]) -> bool:
     """Return whether an answer lists its own sources: under a heading, or in lines with their numbers and names.
 
-    A line that begins with a citation may also continue as prose. It belongs to a list if it has only the name of the
-    source, or if it is not a sentence and the rest of the answer cites the same number.
+    A line that begins with a citation may also continue as prose. The line belongs to a list if it has only the name of
+    the source, or if it is not a sentence and the rest of the answer cites the same number.
     """
     if _OWN_HEADING.search(prose):
         return True

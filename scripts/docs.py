@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes the files that are generated from strategies/source/declarations.yaml.
 
-These are strategies/*.yaml and the table in docs/parameters.md. The table first has the parameters of all strategies,
-then the parameters of single strategies. `make docs` calls this script first. If the source has mistakes, it prints a
-sentence about each and writes nothing.
+The generated files are strategies/*.yaml and the table in docs/parameters.md. The table first has the parameters of all
+strategies, then the parameters of single strategies. `make docs` calls this script first. If the source has mistakes,
+the script prints a sentence about each and writes nothing.
 """
 
 import re

@@ -2,9 +2,9 @@
 
     python -m scripts.ready_apps [PACKAGE…]
 
-The copies identify the plugins as Dify does, with the checksums of their packages. These are the packages that `make
-package` builds from the current repository, or the given files instead. A signature changes the checksum. `make
-package` calls this script.
+The copies identify the plugins as Dify does, with the checksums of their packages. The packages are built from the
+current repository, as by `make package`, or are the given files. A signature changes the checksum. `make package` calls
+this script.
 """
 
 import sys

@@ -63,7 +63,7 @@ def readme(language: str) -> str:
 
 
 def _for_dify(text: str, language: str) -> str:
-    """Return a text for Dify's page: paragraphs on one line, tables as lists, no relative links, labels of strategies."""
+    """Return a text for Dify's page: paragraphs on one line, tables as lists, plain links, labels of strategies."""
     text = RELATIVE.sub(r"\1", ASIDE.sub("", text))
     rows = ROW.findall(text)[1:]  # without the header
     text = "\n".join(f"- {name}: {use}" for name, use in rows) if rows else " ".join(text.splitlines())

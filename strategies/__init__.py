@@ -1,1 +1,1 @@
-"""The strategy classes that Dify loads. They only connect the SDK to the agent and contain no logic."""
+"""The strategy classes that Dify loads, which only connect the SDK to the agent and contain no logic."""

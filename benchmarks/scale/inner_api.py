@@ -21,7 +21,7 @@ HEADER_SIZE = 10
 MAGIC = 0x0F
 HEADING = "# Answer\n\n"
 ASKED = "asked"
-"""The argument of the tool. Its value is the text of the user's message, so that each run makes a different call."""
+"""The argument of the tool, whose value is the text of the user's message, so that each run makes a different call."""
 
 type StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
@@ -99,7 +99,7 @@ def _data(message: object) -> bytes:
 
 
 def answer(pace: Pace) -> list[Any]:
-    """Return the chunks of an answer. Its heading causes the text to be shown as it streams (docs/strategies.md)."""
+    """Return the chunks of an answer with a heading, so that its text is shown as it streams (docs/strategies.md)."""
     return [*says(HEADING)[:-1], *chunks(pace.chunks)]
 
 

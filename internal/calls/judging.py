@@ -33,7 +33,7 @@ from internal.transcript.references import ReferenceInvalid, References
 from prompt import template, tool_errors
 
 
-class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model reads
+class ArgumentsInvalid(Exception):  # noqa: N818 - the model reads the message
     """The arguments do not fit the tool."""
 
 
@@ -100,7 +100,7 @@ def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]
     except Unchecked:  # the tool itself still checks its arguments
         return given, []
     if problems and parameter.is_secret:
-        # A part of a secret, as in a shortened quotation, would not be recognised any more.
+        # A part of a secret, as in a shortened quotation, would not be recognized any more.
         problems = [tool_errors.HIDDEN_VALUE_DOES_NOT_FIT.format(name=parameter.name)]
     return value, problems
 
@@ -113,7 +113,7 @@ def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) 
             return [as_sent(parameter, item) for item in value]
         if parameter.takes_files:
             return toolbox.files[str(value)].model_dump(mode="json")
-        # Dify would round a large number on its way to the tool. It converts a text back to a number there.
+        # Dify would round a large number on its way to the tool, but it converts a text back to a number exactly.
         if parameter.is_number and holds_large_integer(value):
             return str(value)
         return value
@@ -261,7 +261,7 @@ def _resolved(
     return (validate_arguments(tool, {**given, **found}) if also else valid), {**referring, **also}
 
 
-# Calls of tools that need an approval wait at the end of a run. The next run receives the user's answer to them.
+# Calls of tools that need an approval wait at the end of a run. The next run receives the user's answer.
 
 
 @dataclass

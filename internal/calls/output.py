@@ -149,7 +149,7 @@ def _is_hosted(address: str, meta: Mapping[str, Any]) -> bool:
 
 
 def _short_name(name: str) -> str:
-    """Shorten a file's name or type if it is too long. Its suffix, which says what the file is, is kept."""
+    """Shorten a file's name or type if it is too long, but keep the suffix, which says what the file is."""
     if len(name) <= MAX_NAME_LENGTH:
         return name
     suffix = splitext(name)[1][:MAX_NAME_LENGTH]
@@ -184,7 +184,7 @@ def picture_in(file: UserFile, redact: Callable[[str], str]) -> Picture | None:
 
 
 def _picture_of(data: bytes, mime_type: str, name: str) -> Picture | None:
-    """Return a picture with these bytes. Its type is detected from the bytes, whatever the tool claims."""
+    """Return a picture with these bytes. The bytes determine the type, whatever the tool claims."""
     seen = sniff_mime_type(data)
     if seen in VISIBLE_TYPES and len(data) <= MAX_IMAGE_BYTES:
         return Picture(name, content_of("image", data, seen, name))
@@ -284,7 +284,7 @@ class ToolOutput:
             self.fail(failure)
 
     def outcome(self, call: ValidCall, limit: int, elapsed_seconds: float) -> ToolOutcome:
-        """Return the outcome. Its text, of at most ``limit`` characters, has any failure and then the output."""
+        """Return the outcome with a text of at most ``limit`` characters: the failure, if any, and the output."""
         whole = joined(self._told, self.rendered()) or template.NO_OUTPUT
         outcome = ToolOutcome(
             judged=call,

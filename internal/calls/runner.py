@@ -1,4 +1,4 @@
-"""Answers the calls of a turn. They run in parallel, and each has one result, which the model reads in later rounds.
+"""Answers the calls of a turn. Calls run in parallel, and each has one result, which the model reads in later rounds.
 
 A call that is still running at the deadline is abandoned and counts as timed out. A failed call is never retried,
 whatever the error says, because the tool may have acted before it failed.
@@ -128,7 +128,7 @@ class ToolRunner:
     keeps_pictures: bool = False
     """Whether pictures are kept, because the model can see them."""
     calls_in_text: bool = False
-    """Whether the model writes its calls as text. Then new tools are announced to it after the results."""
+    """Whether the model writes its calls as text, so that new tools must be announced after the results."""
 
     def run(
         self, calls: Mapping[str, ValidCall], deadline: Deadline, taken_in: TakesIn
@@ -152,7 +152,7 @@ class ToolRunner:
         return outcomes
 
     def _work(self, key: str, call: ValidCall, shared: _Shared, post: Post) -> ToolOutcome:
-        """Run one call and log its start and end. This never raises. A call after the deadline is not logged."""
+        """Run one call and log its start and end, without ever raising. A call after the deadline is not logged."""
         asked = self.clock.now()
         started = shared.started
         deadline = shared.deadline
@@ -174,7 +174,7 @@ class ToolRunner:
                 if request_id:
                     self._note_rounding(call, key, post)
                     if call.references:
-                        let_others_through()  # the SDK serialises long arguments in one step
+                        let_others_through()  # the SDK serializes long arguments in one step
                     messages = self.host.invoke_tool(call.tool, parameters, request_id, deadline.left)
                     for file in output.read(messages):
                         post(FileForwarded(file))
@@ -297,7 +297,7 @@ class ToolRounds:
         return [outcome for outcome in outcomes if outcome.brings_answer]
 
     def refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
-        """Log the calls of a truncated or closing turn. They do not run, and the model does not read a result."""
+        """Log the calls of a truncated or closing turn, which do not run and get no results."""
         refused = (RejectedCall(call, tool_errors.REFUSED_AT_THE_END) for call in turn.calls)
         outcomes = yield from self._answer_at_once(_by_key(refused, span.round_key))
         yield from self._record(outcomes.values(), span.round)

@@ -19,7 +19,7 @@ from prompt import error_texts
 
 
 class FailureKind(StrEnum):
-    """The kinds of failures. Their values appear in error messages."""
+    """The kinds of failures, whose values appear in error messages."""
 
     RATE_LIMITED = "rate limited"
     QUOTA_SPENT = "quota used up"
@@ -44,7 +44,7 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.reason, error_types, status, is_hosts_own = _unwrap(message)
-        """The innermost message. It is the provider's or the tool's own message unless ``is_hosts_own``."""
+        """The innermost message, which comes from the provider or the tool unless ``is_hosts_own``."""
         self.is_hosts_own = is_hosts_own or _HOSTS_OWN.match(self.reason) is not None
         """Whether the message is the host's own, because its transport failed or it refused the request."""
         self.kind = _kind(self.reason, error_types, status)
@@ -100,7 +100,7 @@ _READ_FOR_KIND = 4_000
 """Number of characters at the beginning and at the end that are searched for the kind, because there are many
 patterns."""
 _WRAPPING = re.compile(
-    # The daemon could not make the call or read the answer. Its own message or the received one follows.
+    # The daemon could not make the call or read the answer. The daemon's own message or the received message follows.
     r"(?P<call>(?:invoke|read) (?:llm model|tool response|[a-z ]{1,40}?) failed: )"
     r"|request failed: |req_id: ?\S{0,100} |Plugin\w{1,60}(?:Error|Exception): |tool invoke error: "
     r"|failed to execute tool [^\s:][^:\n]{0,200}: |failed to execute tool: "
@@ -156,7 +156,7 @@ def _unwrap(message: str) -> tuple[str, list[str], int | None, bool]:
 
 
 def _json_at_the_end(text: str) -> tuple[str, str] | None:
-    """Return the name and the message of an error from the JSON of Dify or a provider. One of them may be ""."""
+    """Return the name and the message of an error from the JSON of Dify or a provider. Either may be ""."""
     begin = text.find("{")
     try:
         wrapped = None
@@ -179,7 +179,7 @@ def _json_at_the_end(text: str) -> tuple[str, str] | None:
 
 
 def _text_of(wrapped: dict[str, Any], field: str) -> str:
-    """Return the text of a field, or "". It is made well-formed, because JSON can escape forbidden characters."""
+    """Return the text of a field, or "", made well-formed, because JSON can escape forbidden characters."""
     value = wrapped.get(field)
     if isinstance(value, str) and value.strip():
         return wellformed(value)
@@ -297,7 +297,7 @@ class ErrorWords:
 
 @cache
 def error_words() -> ErrorWords:
-    """Return the content of the file. It is read at the first failure, because compiling its patterns takes time."""
+    """Return the content of the file, which is read at the first failure, because compiling its patterns takes time."""
     read = tomllib.loads(_FILE.read_text("utf-8"))
     return ErrorWords(
         wordings=read_wordings(read["wording"]),

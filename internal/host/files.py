@@ -140,7 +140,7 @@ def _resolved(host: str) -> Sequence[IPAddress]:
 
 
 _TRANSLATED = ip_network("64:ff9b::/96")
-"""IPv6 addresses that NAT64 translates. Their last 32 bits are an IPv4 address."""
+"""IPv6 addresses that NAT64 translates, with an IPv4 address in the last 32 bits."""
 _LOCALLY_TRANSLATED = ip_network("64:ff9b:1::/48")
 _COMPATIBLE = ip_network("::/96")
 
@@ -202,7 +202,7 @@ def decoded(base64_text: str) -> bytes:
 
 
 def still_answers(address: str, seconds: float) -> bool:
-    """Return whether there is a file at an address. Its content is not read."""
+    """Return whether there is a file at an address, without reading its content."""
     try:
         with Timeout(min(seconds, _SECONDS), FileUnavailable()):
             _read(address, httpx.Response.raise_for_status, Network())
@@ -237,9 +237,9 @@ def _opened(
 ) -> Iterator[tuple[httpx.Response, Callable[[], bool]]]:
     """Open the response at one address; yield it and a function that says whether it came from a private network.
 
-    The connection uses an address that was already checked; the name is not resolved again. A proxy resolves the name
-    itself. Then the name counts as private if any of its addresses is private, and the response counts as private only
-    if all of them are.
+    The connection uses an address that was already checked; the name is not resolved again. Because a proxy resolves
+    the name itself, the name then counts as private if any of its addresses is private, and the response counts as
+    private only if all addresses are.
     """
     host = url.raw_host.decode()
     proxy = _proxy(url)

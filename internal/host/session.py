@@ -204,7 +204,7 @@ MAX_ENTRIES = 1_024
 
 
 class _Chunk(LLMResultChunk):
-    """A chunk of a model with a limited number of tool calls. The SDK would need seconds for very many of them."""
+    """A chunk of a model with a limited number of tool calls. The SDK would need seconds for very many calls."""
 
     @model_validator(mode="before")
     @classmethod
@@ -268,7 +268,7 @@ def _within(most: int, length: int, parts: Iterable[object]) -> int:
 
 
 class _ToolInvocation(ToolInvocation):
-    """One call of a tool. It reads messages of any type, because an unknown type would end the SDK's own generator."""
+    """One call of a tool that accepts messages of any type. An unknown type would end the SDK's own generator."""
 
     def _backwards_invoke(self, type: InvokeType, data_type: Any, data: dict[str, Any]) -> Any:  # noqa: A002, ANN401
         del data_type
@@ -323,5 +323,5 @@ class HostSession:
             yield from map(wellformed_message, batch)
 
     def _bound_silence(self, most: float) -> None:
-        """Set the SDK's own limit on silence in whole seconds. It applies to every call that starts afterwards."""
+        """Set the SDK's own limit on silence, in whole seconds, for every call that starts afterwards."""
         self._session.max_invocation_timeout = max(1, math.ceil(min(most, self._longest_silence)))

@@ -21,8 +21,8 @@ from internal.tooling import MAX_ARGUMENTS_LENGTH, refuse_constant
 from prompt import template, user_texts
 from prompt.approval_words import APPROVAL_WORDS
 
-# The user's decision about the waiting calls. It fails closed: a call is approved only by a text that means nothing but
-# yes, or by JSON's ``true`` under the call's id.
+# The user's decision about the waiting calls. Only a text that means nothing but yes, or JSON's ``true`` under the
+# call's id, approves a call.
 
 MAX_REASON_LENGTH = 4_000
 """Maximum characters of the user's text that a call's result quotes."""
@@ -84,7 +84,7 @@ def not_approved_text(reason: str) -> str:
 
 
 def _says_yes(text: str) -> bool:
-    """Return whether the whole text is an approving word. It may be emphasised, and a sign may follow it."""
+    """Return whether the whole text is an approving word, possibly emphasized or with a sign after it."""
     folded = _folded(text)
     if _HESITATES.search(folded):
         return False
@@ -143,11 +143,11 @@ def _read_answer(answer: object) -> Verdict:
 
 
 # The id of a waiting call is a number and a digest of everything that the user approves: the tool with its setting in
-# the node, the checked arguments, and the files that they name. It guards against damage, mistakes and changes of the
-# node, but not against forgery, because the digest needs no secret.
+# the node, the checked arguments, and the files that they name. The digest guards against damage, mistakes and changes
+# of the node, but not against forgery, because it needs no secret.
 
 _SIGNATURE = frozenset({"timestamp", "nonce", "sign"})
-"""Query parameters with which Dify signs the address of a file. They do not identify the file."""
+"""Query parameters with which Dify signs the address of a file, and which do not identify the file."""
 
 
 def call_id(number: int, tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> str:
@@ -191,7 +191,7 @@ _INVISIBLE = re.compile(
 )
 """Control and format characters, spaces except for the plain and the Japanese one, fillers, half surrogate pairs,
 private use, and invisible signs of rare scripts (the last line in brackets). U+FE0F is kept after a symbol, where it
-only selects the coloured picture."""
+only selects the colored picture."""
 _LOST_IN_A_LINE = re.compile(r"[\t\r\n]|\A | \Z|(?<= ) ")
 """White space that Markdown and browsers remove at the ends of a line, or collapse."""
 _SHORT_ESCAPES = {"\t": r"\t", "\r": r"\r", "\n": r"\n"}
@@ -215,10 +215,10 @@ def code(text: str) -> str:
 
 
 def inline_code(text: str) -> str:
-    """The text as inline code. Its line ends, tabs and repeated spaces become escapes too."""
+    """Return the text as inline code, with escapes for line ends, tabs and repeated spaces."""
     shown = _LOST_IN_A_LINE.sub(_escape, _INVISIBLE.sub(_escape, _shortened(text))) or '""'
     fence = _fence(shown, 1)
-    # A backtick next to the fence would count as a part of it. Markdown removes these spaces.
+    # A backtick next to the fence would count as a part of it. Markdown removes the spaces of the padding.
     padding = ""
     if shown.startswith("`") or shown.endswith("`"):
         padding = " "

@@ -1,8 +1,8 @@
 """The records of a conversation that the state variable contains.
 
-They contain what users, models and tools said, and the calls that wait for approval, but no system prompt, media,
-thoughts, opaque bodies, or notes of a single run. They are read back as input, so each class is also the schema of its
-JSON.
+Records contain the texts of users, models and tools, and the calls that wait for approval, but no system prompt, media,
+thoughts, opaque bodies, or notes of a single run. Because records are read back as input, each class is also the schema
+of its JSON.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +26,7 @@ MAX_SUBTASKS = 8
 """Maximum number of subtasks of a plan. A subtask has fewer attempts."""
 type Few[T] = Annotated[tuple[T, ...], Field(max_length=MAX_SUBTASKS), FailFast()]
 MAX_FOUND_TOOLS = 40
-"""Maximum number of found tools in a state. Later runs offer all of them."""
+"""Maximum number of found tools in a state. Later runs offer all found tools."""
 type Count = Annotated[int, Field(ge=0, le=MAX_EXACT_INTEGER)]
 
 
@@ -47,7 +47,7 @@ class FileRecord(_Record):
 
 
 class CallRecord(_Record):
-    """A tool call. Its tool is found again by provider and own name, never by the name that the model sees."""
+    """A tool call, whose tool is found again by provider and own name, never by the name that the model sees."""
 
     id: str
     """The provider's id, as prompts have it. For a waiting call, the id with which the user answers it."""
@@ -64,9 +64,9 @@ class CallRecord(_Record):
     written: str = ""
     """The arguments as the model wrote them, for a waiting call that refers to results."""
     call_id: str = ""
-    """The provider's id of a waiting call. It is "" in states of older versions: the call then gets a portable id."""
+    """The provider's id of a waiting call; "" in states of older versions, where the call gets a portable id."""
     is_asked: bool = True
-    """False for a call that waits only because others of its round do: the user is not asked, and it runs with them."""
+    """False for a call that waits only because other calls of its round wait. It runs with them without a question."""
     result: str | None = None
     """The result; None while the call waits."""
 
@@ -110,8 +110,7 @@ class RoundRecord(_Record):
     said: str = ""
     """The text of the turn, without thoughts."""
     content: str = ""
-    """The whole turn as the model wrote it. It is "" if ``said`` is the same, or if thoughts were removed for lack of
-    room."""
+    """The whole turn as the model wrote it; "" if ``said`` is equal, or if thoughts were removed for lack of room."""
     model: str = ""
     """The model that made the calls, as "provider/name". "" in states of older versions."""
     calls: Annotated[tuple[CallRecord, ...], Field(min_length=1), FailFast()]
@@ -337,7 +336,7 @@ def settled(state: State) -> tuple[EntryRecord, ...]:
 
 
 def _unfinished(subtask: SubtaskRecord) -> str:
-    """A text about a subtask whose calls were not approved. It says what was done, so that it is not repeated."""
+    """Return a text about the work of a subtask whose calls were not approved, so that the work is not repeated."""
     rounds = (entry for entry in subtask.entries if isinstance(entry, RoundRecord))
     found = [call.result for entry in rounds for call in entry.calls if call.result is not None]
     if found:

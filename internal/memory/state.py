@@ -1,4 +1,4 @@
-"""The state variable. It encodes the record of a conversation as one text, shortened until it fits, and decodes it."""
+"""Encodes the record of a conversation as the state variable, shortened until it fits, and decodes the variable."""
 
 import base64
 import hashlib

@@ -25,8 +25,8 @@ PLAINLY_AN_ANSWER = 240
 """Number of letters from which on a text is shown as the answer. The policy asks for remarks of one sentence, which are
 shorter."""
 _LETTERS_OF_A_WIDE_ONE = 4
-"""Number of letters that a Chinese, Japanese or Korean character counts as. It carries as much meaning, and a model
-takes as long to write it."""
+"""Number of letters that a Chinese, Japanese or Korean character counts as, because it carries as much meaning and a
+model takes as long to write it."""
 _WIDE = r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 _BEGINS_A_BLOCK = re.compile(r"^ {0,3}(?:#{1,6} |\||```|~~~)", re.MULTILINE)
 """The beginning of a heading, a table or a code fence. Lists are not included, because some remarks begin with one

@@ -68,7 +68,7 @@ _HAS_CALLS = frozenset(
     }
 )
 _MAX_KEPT = MAX_ARGUMENTS_LENGTH + 1
-"""Number of characters of a call's arguments that are kept. It is the limit plus one, so that a longer text is still
+"""Maximum number of kept characters of a call's arguments: the limit plus one, so that a longer text is still
 refused."""
 MAX_TURN_TEXT = 1_000_000
 """Maximum characters of the text and the thoughts of one turn. Models write at most a few hundred thousand."""
@@ -98,7 +98,7 @@ class ModelTurn:
     has_left_out_calls: bool = False
     """Whether the turn had more calls than the limit allows."""
     opaque_body: Any = None
-    """Opaque data of the provider. It is passed on and never read."""
+    """Opaque data of the provider, which is passed on and never read."""
     cut: StopReason | None = None
     """The reason why the turn is incomplete: length, content_filter or time_limit."""
     has_files: bool = False
@@ -113,7 +113,7 @@ class ModelTurn:
 
     @property
     def weight(self) -> int:
-        """Approximate bytes of memory of the turn. Its text is kept in three forms, and its calls are also parsed."""
+        """Approximate bytes of memory of the turn, including three forms of its text and its parsed calls."""
         parts: Sequence[str | PromptMessageContentUnionTypes] = self.content
         if isinstance(self.content, str):
             parts = [self.content]
@@ -148,9 +148,9 @@ class Reading:
     def __init__(
         self, span: TurnSpan, calls: CallReader | None = None, position: int = 0, tags: tuple[str, ...] = ()
     ) -> None:
-        """Start to read; ``calls`` finds calls in the text, ``tags`` enclose thoughts in addition to ``<think>``.
+        """Start to read. ``calls`` finds calls in the text. ``tags`` enclose thoughts in addition to ``<think>``.
 
-        ``position`` is the position of the turn in its conversation. It makes the ids of calls without an id unique.
+        ``position``, the position of the turn in its conversation, makes generated ids of calls unique.
         """
         self.span = span
         self._text_calls = TextCalls()
@@ -172,7 +172,7 @@ class Reading:
         self._text_length = 0
         self._pictures_length = 0
         self.is_full = False
-        """Whether the turn has reached a limit. The rest of the stream is then not read."""
+        """Whether the turn has reached a limit, so that the rest of the stream is not read."""
         self._opaque_body: Any = None
         self.usage: LLMUsage | None = None
         self._has_forwarded = False
@@ -223,7 +223,7 @@ class Reading:
 
     @property
     def _ending(self) -> str:
-        """The finish reason in a normalised spelling, without the name of an enum; "" if none arrived."""
+        """The finish reason in a normalized spelling, without the name of an enum; "" if none arrived."""
         return (self.finish_reason or "").rpartition(".")[2].lower().replace("-", "_")
 
     def seconds_left(self) -> float:
@@ -508,7 +508,7 @@ class CallAssembler:
                 self.kept += draft.kept - before
 
     def calls(self) -> tuple[ToolCall, ...]:
-        """The complete calls. They are assembled and parsed only once."""
+        """The complete calls, which are assembled and parsed only once."""
         if self._calls is None:
             self._calls = tuple(
                 draft.call(portable_id(f"{self._fallback_id}_{position}"))

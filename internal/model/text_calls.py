@@ -1,7 +1,7 @@
 """Calls that a model writes as text because it cannot make them natively (docs/text-calls.md).
 
-A call is a fenced block with the info string ``tool_call`` at the end of a turn. It contains an object with a name and
-arguments.
+A call is a fenced block with the info string ``tool_call`` at the end of a turn. The block contains an object with a
+name and arguments.
 """
 
 import json
@@ -55,7 +55,7 @@ class TextCalls:
         return bool(self._block)
 
     def take_back(self) -> str:
-        """Remove and return the text that is not shown. It turned out to be a thought, like all text before it."""
+        """Remove and return the text that is not shown, after all text so far turned out to be a thought."""
         taken = self._block.taken() + self._line
         self._line = ""
         self._begun = ""
@@ -151,7 +151,7 @@ def _is_name(value: object) -> bool:
 
 
 def _arguments(value: object) -> str:
-    """The arguments as JSON text. They may also be the text of an object, and missing arguments are an empty object."""
+    """Return the arguments as JSON text. The given value may already be text. Missing arguments are an empty object."""
     if value is None:
         return "{}"
     if isinstance(value, str):

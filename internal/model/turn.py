@@ -207,7 +207,7 @@ class ModelCaller:
         return outcome
 
     def make_room(self, transcript: Transcript, span: TurnSpan, limit: float) -> Generator[Event, None, None]:
-        """Have the model summarise the oldest part of a prompt that exceeds the limit (tokens), before it is cut."""
+        """Have the model summarize the oldest part of a prompt that exceeds the limit (tokens), before it is cut."""
         yield from (LogNote(note, span.round_key) for note in self.window.leave_out_what_is_no_text(transcript, limit))
         while self.window.weigh(transcript).tokens > limit and self.budget.reached() is not StopReason.TOKEN_LIMIT:
             with self.summaries.slot:
@@ -396,8 +396,9 @@ class _Asked:
     def _remedy(self, failure: HostFailure, request: ModelRequest) -> Generator[Event, None, bool]:
         """Wait, shorten the prompt or descriptions, or drop thinking or opaque bodies, so that a retry may succeed.
 
-        Returns whether a retry makes sense. It does not if the run uses the fallback model by now. The request shows
-        whether thinking or opaque bodies were sent: another conversation of the run may have dropped them since.
+        Returns whether a retry makes sense, which is not the case if the run uses the fallback model by now. The
+        request shows whether thinking or opaque bodies were sent: another conversation of the run may have dropped
+        them since.
         """
         caller = self.caller
         if self.has_one_try or self.model is not caller.models.now:

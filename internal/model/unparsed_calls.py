@@ -1,6 +1,6 @@
 """Calls that a model writes as text, in the markup of its template, because its server does not parse them.
 
-They never run. docs/text-calls.md, "Calls that a server does not parse", says what counts as one.
+Such calls never run. docs/text-calls.md, "Calls that a server does not parse", says what counts as a call.
 """
 
 import re
@@ -40,7 +40,7 @@ class UnparsedCalls:
     block: str = field(default="", init=False)
     """The text of the calls; "" before the end of the turn, or if there are none."""
     has_begun: bool = field(default=False, init=False)
-    """Whether calls have begun. This is known only at the end of the turn."""
+    """Whether calls have begun, which is known only at the end of the turn."""
     _held: list[str] = field(default_factory=list, init=False)
     """The pieces of text that are not shown yet, from the first possible opening of a call."""
     _line: str = field(default="", init=False)
@@ -49,7 +49,7 @@ class UnparsedCalls:
     """The fence of the open code block; "" outside of one."""
 
     def take_back(self) -> str:
-        """Remove and return the text that is not shown. It turned out to be a thought, like all text before it."""
+        """Remove and return the text that is not shown, after all text so far turned out to be a thought."""
         taken = "".join(self._held)
         self._held = []
         self._line = ""

@@ -61,7 +61,7 @@ _ADDRESSES = "an upload's address begins with Dify's INTERNAL_FILES_URL, else wi
 
 
 class ModelSelection(BaseModel):
-    """The chosen model. Its values are parsed leniently."""
+    """The chosen model, whose values are parsed leniently."""
 
     model_config = ConfigDict(frozen=True, protected_namespaces=(), hide_input_in_errors=True)
 
@@ -75,7 +75,7 @@ class ModelSelection(BaseModel):
     """Default values of the parameters that the model declares, by name."""
     history: tuple[PromptMessage, ...] = ()
     stop: tuple[str, ...] = ()
-    """Stop words. They are removed from the completion parameters, because requests have a separate field for them."""
+    """Stop words, removed from the completion parameters, because requests have a separate field for stop words."""
 
     @property
     def max_tokens(self) -> int:

@@ -55,7 +55,7 @@ _DEFINITIONS = ("#/$defs/", "#/definitions/")
 def safe_property_names(schema: Mapping[str, Any]) -> dict[str, str]:
     """Return a safe name for each property of an object whose name some API refuses.
 
-    The result is empty if other parts of the schema depend on the names. Then the properties keep them.
+    The result is empty if other parts of the schema depend on the names of the properties, which must then stay.
     """
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or not _TELLS_BY_NAME.isdisjoint(schema):

@@ -346,7 +346,7 @@ def _named(value: object) -> Iterator[str]:
 
 
 def _redacted_tool(tool: Mapping[str, Any], secrets: Redactor) -> Mapping[str, Any]:
-    """Return the declaration without secrets in the parts that the model sees. It does not see defaults, which stay."""
+    """Return the declaration without secrets in the parts that the model sees. Defaults are not shown and stay."""
     description, parameters = secrets.values([tool.get("description"), tool.get("parameters")])
     for shown, own in zip(parameters or (), tool.get("parameters") or (), strict=True):
         if isinstance(own, dict) and "default" in own:

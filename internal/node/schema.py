@@ -1,6 +1,6 @@
 """JSON Schemas written by others: whether they are usable, whether a value fits, and each error as a sentence.
 
-``jsonschema-rs`` does the checks. Its calls cannot be interrupted, so the sizes of schemas and values are limited.
+``jsonschema-rs`` does the checks. Because a check cannot be interrupted, the sizes of schemas and values are limited.
 """
 
 from __future__ import annotations  # annotations name the library's types before it is imported
@@ -47,7 +47,7 @@ def kept[T](make: Callable[[dict[str, Any]], T]) -> Callable[[Mapping[str, Any]]
 
     @lru_cache(maxsize=_MAX_KEPT)
     def made(text: str) -> T:
-        give_way()  # It takes some time, and a node may have hundreds of tools.
+        give_way()  # Each schema takes some time, and a node may have hundreds of tools.
         schema = json.loads(text)
         try:
             refuse_unwritable(schema)
@@ -206,7 +206,7 @@ class _Measured:
 
 
 class _Library:
-    """``jsonschema-rs``, imported by the first run that needs it. This saves 8 MB and 12 ms at the start."""
+    """``jsonschema-rs``, imported by the first run that needs it, which saves 8 MB and 12 ms at the start."""
 
     def __init__(self) -> None:
         import jsonschema_rs  # noqa: PLC0415 - see above
@@ -214,10 +214,10 @@ class _Library:
         self.validator_for = jsonschema_rs.validator_for
         self.invalid_schema = jsonschema_rs.ValidationError
         self.ordinary = jsonschema_rs.RegexOptions(size_limit=10_000)
-        """For patterns that match in linear time, with at most 2.5 µs per character."""
+        """The options for patterns that match in linear time, with at most 2.5 µs per character."""
         self.any_pattern = jsonschema_rs.FancyRegexOptions(backtrack_limit=10_000, size_limit=500_000)
-        """For patterns with look-around, backreferences, or the size of ``^.{1,255}$``. They take up to 50 times as
-        long."""
+        """The options for patterns with look-around, backreferences, or the size of ``^.{1,255}$``, which take up to 50
+        times as long."""
 
 
 _library = cache(_Library)
@@ -546,7 +546,7 @@ class _Fitting:
         kind = leaf.error.kind
         said = kind.as_dict()
         if kind.name == "required" and (*place, said["property"]) in self._done:
-            return (*place, said["property"]), None  # It is missing, and is required.
+            return (*place, said["property"]), None  # The property is required but missing.
         if place in self._done:
             return None
         if value is None:

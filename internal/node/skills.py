@@ -16,7 +16,7 @@ MAX_SKILLS = 50
 MAX_SKILLS_BYTES = 200 * 1024
 """Maximum bytes of all skills together (docs/skills.md)."""
 _MAX_HEADER_LENGTH = 10_000
-"""Maximum characters of a header. PyYAML takes about 0.1 s for them."""
+"""Maximum characters of a header. PyYAML takes about 0.1 s for a header of this length."""
 _READ = frozenset({"name", "description"})
 _NAME = re.compile(r"""["']?name["']?\s*:""", re.IGNORECASE)
 _FIELD = re.compile(r"([A-Za-z][\w-]*):(?:[ \t]+(.*))?")
@@ -53,7 +53,7 @@ class Skills:
         return cls(by_name, {name: None for name in read if name in by_name})
 
     def look_up(self, arguments: Mapping[str, Any]) -> tuple[str, OurWords | None]:
-        """Answer a call of ``read_skill``. Its schema allows only existing names."""
+        """Answer a call of ``read_skill``, whose schema allows only existing names."""
         name = str(arguments["name"])
         self.read = {**{each: None for each in self.read if each != name}, name: None}
         return self.by_name[name].body, None

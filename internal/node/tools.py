@@ -110,9 +110,9 @@ class ToolParameter:
         return self.own_check or check_of(self.schema)
 
     def plainly_takes(self, value: object) -> bool:
-        """Whether the value has the type of the parameter, and the schema has no other condition.
+        """Return whether the value has the type of the parameter, and the schema has no other condition.
 
-        Then the validation library, which takes 8 MB and 12 ms to import, is not needed.
+        In this case the validation library, which takes 8 MB and 12 ms to import, is not needed.
         """
         if self.own_check is not None or self.schema.keys() - {"type", "description"}:
             return False
@@ -251,7 +251,7 @@ class Tool:
     parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
     """The parameters by their own names."""
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Values that the developer set. Some may be secret. They override the model's arguments."""
+    """Values that the developer set, which may be secret and override the model's arguments."""
     setting: str = ""
     """Distinguishes tools of the same name in the node: a digest of the credential's id and of the values that the
     developer set; "" if there are none. Secret values are not included, because a visible digest could give them
@@ -373,7 +373,7 @@ class Toolbox:
         return replace(self, held_back=frozenset(list(self.tools)[first:] if first else ()))
 
     def offering(self, tools: Mapping[str, Tool]) -> "Toolbox":
-        """A copy that also offers these tools, at the end; itself if prompts already offer all of them."""
+        """Return a copy that also offers these tools, at the end; the toolbox itself if prompts offer all of them."""
         new = {
             name: tool
             for name, tool in tools.items()
@@ -399,7 +399,7 @@ class Toolbox:
 
     @cached_property
     def prompt_tools(self) -> tuple[PromptMessageTool, ...]:
-        """The tools in every request of the run. They are serialized to the same bytes each time."""
+        """The tools in every request of the run, which are serialized to the same bytes each time."""
         tools = in_turns(self.tools.items())  # The schemas of 600 tools take 60 ms.
         return tuple(tool.prompt_tool for name, tool in tools if name not in self.held_back)
 

@@ -54,7 +54,7 @@ def review_tool() -> Tool:
 
 
 def read_result_tool(lookup: Lookup) -> Tool:
-    """The tool that reads more of a long result. It accepts either ``offset`` or ``find``."""
+    """Return the tool that reads more of a long result. A call has either ``offset`` or ``find``."""
     properties = {
         "id": {"type": "string", "description": template.RESULT_ID_DESCRIPTION},
         "offset": {"type": "integer", "minimum": 0, "description": template.OFFSET_DESCRIPTION},
@@ -81,7 +81,7 @@ def answer_tool(answer_schema: str) -> Tool:
         raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")
     try:
         schema = parse_object(without_escaped_nul(read_pasted(answer_schema)), advice="")
-        _ = check_of(schema)  # This also checks that all references can be followed.
+        _ = check_of(schema)  # The check also ensures that all references can be followed.
         check = check_of(_as_object(schema))
     except NoObjectError as problem:
         wanted = "it must be the JSON Schema of an object"
@@ -92,7 +92,7 @@ def answer_tool(answer_schema: str) -> Tool:
 
 
 def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A usable schema with its type at the top level, where model APIs look for it. References there are resolved."""
+    """Return a usable schema with its type at the top level, where model APIs expect it, and not in a reference."""
     top = dict(schema)
     while reference := top.pop("$ref", None):  # a usable schema has no reference cycle here
         target = resolve(schema, reference)

@@ -261,7 +261,7 @@ class LogTree:
         return self._write("summary", _Status.SUCCESS, f"ENDED: {summary.stop_reason}", shown)
 
     def close_all(self, error: str) -> Iterator[AgentInvokeMessage]:
-        """Finish every open row with the error, the innermost first. Then log the notes of the run in their own row."""
+        """Finish every open row with the error, the innermost first, and log the notes of the run in their own row."""
         for key in reversed(list(self._open)):
             yield self._finish(key, error=error)
         if self._notes_of_run:

@@ -347,7 +347,7 @@ def _tool_runs(summary: RunSummary, redactor: Redactor) -> list[_Json]:
 
 
 def decision_summary(summary: RunSummary, variables: Variables, redactor: Redactor) -> _Json:
-    """Return a summary of the run for people and for log search. It never contains the model's thoughts."""
+    """Return a summary of the run for people and for log search, which never contains the model's thoughts."""
     sources = variables.values["sources"]
     return {
         "stop_reason": summary.stop_reason.value,

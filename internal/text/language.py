@@ -69,8 +69,8 @@ _OTHER_LANGUAGES = _words(
 def language_of(text: str) -> Language:
     """Return the language of the agent's own sentences for a user who wrote this text; ``en`` if it is not clear.
 
-    A text is Japanese or Chinese if most of it is in their characters. It is Japanese if it has kana, a Japanese word,
-    or characters that no Chinese character set has. It is Portuguese if it has more common Portuguese words than common
+    A text is Japanese or Chinese if most of it is in their characters. Kana, a Japanese word, or characters that no
+    Chinese character set has make it Japanese. A text is Portuguese if it has more common Portuguese words than common
     words of the other languages in its script.
     """
     text = text[:_MAX_LENGTH_READ]
@@ -113,7 +113,7 @@ def _sets_that_write(text: str) -> list[str]:
 def deciding_text(texts: Iterable[str]) -> str:
     """Return the user's text that decides the language of the conversation. ``texts`` are ordered, the oldest first.
 
-    It is the newest text, unless that is short and an earlier one is longer: "no" and "不要" may belong to a Japanese
+    The newest text decides, unless it is short and an earlier text is longer: "no" and "不要" may belong to a Japanese
     conversation. An ambiguous text does not decide, either: a text in characters that Japanese and Chinese share, or a
     text without any common word in a Portuguese conversation.
     """

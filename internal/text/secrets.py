@@ -1,4 +1,4 @@
-"""Secrets in texts. They are recognized by a value's name or form, and known secrets are replaced everywhere."""
+"""Recognizes secrets in texts by a value's name or form, and replaces known secrets everywhere."""
 
 import json
 import re
@@ -102,7 +102,7 @@ def texts_in(value: object) -> Iterator[str]:
 def without_named(text: str) -> str:
     """Return a text without values that are labeled as API key, password and so on, for providers' errors and the log.
 
-    It is not used for texts that a model reads, because the model could then not see what was wrong.
+    Texts for a model are not changed in this way, because the model could then not see what was wrong.
     """
     lowered = text.lower()
     for word in _WORDS:  # the pattern is slow, and few texts have any of its words
@@ -119,9 +119,9 @@ MIN_SECRET_LENGTH = 6
 MAX_ERROR_LENGTH = 20_000
 """Maximum characters of an error that are processed. The rest is dropped."""
 BORDER = "\ud800"
-"""A separator between two texts that may share a secret. It is half a surrogate pair, which no text from Dify has."""
+"""A separator between two texts that may share a secret: half a surrogate pair, which no text from Dify has."""
 _LONG_PATTERN = 20_000
-"""Length in characters from which on a pattern is compiled in a thread. It takes 0.03 s to compile."""
+"""Length in characters from which on a pattern is compiled in a thread, because it takes 0.03 s or more."""
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
 _UNESCAPED = ("", "/", "!'()*", "/!'()*;,?:@&=+$#")
 """Characters that programs do not escape in a URL: Python's ``quote_plus``, its ``quote``, JavaScript's two
@@ -182,7 +182,7 @@ class Redactor:
         return text
 
     def texts(self, text: str, between: str) -> str:
-        """Redact texts that are joined by ``BORDER``, even a secret that spans two of them.
+        """Redact texts that are joined by ``BORDER``, even if a secret spans two texts.
 
         ``between`` replaces the borders.
         """
@@ -227,7 +227,7 @@ class Redactor:
         return value
 
     def values(self, value: Any) -> Any:  # noqa: ANN401 - as above
-        """Redact the texts in a JSON value of the agent itself. Its names and numbers have a meaning and stay."""
+        """Redact the texts in a JSON value of the agent itself. Names and numbers stay, because they have a meaning."""
         if self._forms:
             return self._walked(value, is_ours=True)
         return value
@@ -286,9 +286,9 @@ class KnownSecrets:
 
     def __init__(self, node: Redactor) -> None:
         self.for_model = node
-        """The redactor for incoming texts. It replaces the secrets that the developer set in the node."""
+        """The redactor for incoming texts, which replaces the secrets that the developer set in the node."""
         self.for_people = node
-        """The redactor for outgoing texts. It also replaces values that the model gave to a tool's secret parameter."""
+        """The redactor for outgoing texts, which also replaces the model's values for secret parameters of tools."""
 
     def holds(self, value: object) -> bool:
         """Return whether a JSON value contains a secret that people must not see."""

@@ -58,8 +58,8 @@ def has_lone_surrogate(text: str) -> bool:
 # Texts are redacted before they are cut, because half a secret would not be recognized.
 
 MAX_KEPT_LENGTH = 2 * 1024 * 1024
-"""Maximum characters of one kept text (docs/long-results.md). It is ten times what a prompt can show, so that a model
-can read more later."""
+"""Maximum characters of one kept text (docs/long-results.md): ten times what a prompt can show, so that a model can
+read more later."""
 _TAIL = 512 * 1024
 _MIN_KEPT = 200
 """Minimum characters that are kept of each text if several texts are cut to fit together."""

@@ -214,7 +214,7 @@ class PieceKind(StrEnum):
     TEXT = "text"
     THOUGHT = "thought"
     WAS_THOUGHT = "was thought"
-    """A piece without text. It says that all visible text before it was a thought."""
+    """A piece without text, which says that all visible text before it was a thought."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ _FOLDED = _WIDTHS | {ord("İ"): "i", ord("ı"): "i", ord("ſ"): "s", ord("µ"): 
 
 @dataclass
 class KeptResults:
-    """The results of one run that have an id. The oldest are dropped to make room for new ones."""
+    """The results of one run that have an id. The oldest results are dropped to make room for new results."""
 
     longest: int = MAX_KEPT_BYTES
     given: int = 0

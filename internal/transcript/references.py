@@ -169,7 +169,7 @@ def _references(value: object) -> Iterator[str]:
 
 
 def _pointed_at(value: Any, pointer: str, begun: str) -> Any:  # noqa: ANN401 - JSON
-    """Return the part of a JSON value at a JSON Pointer (RFC 6901). Its names may be percent-encoded, as in a URL.
+    """Return the part of a JSON value at a JSON Pointer (RFC 6901), whose names may be percent-encoded, as in a URL.
 
     Raises:
         ReferenceInvalid: there is no such part. The message says where, and what exists there.

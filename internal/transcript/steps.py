@@ -63,7 +63,7 @@ class PicturesMessage(UserPromptMessage):
 
 
 class NoteMessage(UserPromptMessage):
-    """A note of the agent for the model. It is added to the previous message if that was not sent yet."""
+    """A note of the agent for the model, which is added to the previous message if that was not sent yet."""
 
 
 class TurnMessage(AssistantPromptMessage):
@@ -252,15 +252,15 @@ class Round:
     outcomes: tuple[ToolOutcome, ...]
     """The outcomes in the order of the calls."""
     opaque_body: Any = None
-    """Opaque data of the provider. It is passed on and never read."""
+    """Opaque data of the provider, which is passed on and never read."""
     model: str = ""
     """The model that took the turn, as "provider/name"."""
     is_of_tools: bool = True
-    """False for a round that only reads the agent's own data. Such a round is not a tool round."""
+    """False for a round that only reads the agent's own data and is therefore not a tool round."""
 
     @property
     def waits(self) -> bool:
-        """Whether a call waits for the user's approval. Then the run ends here."""
+        """Whether a call waits for the user's approval, in which case the run ends here."""
         return any(outcome.status is CallStatus.WAITING for outcome in self.outcomes)
 
     @property

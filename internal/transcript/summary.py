@@ -62,7 +62,7 @@ class OlderMessages:
         return 0
 
     def request(self, limit: float, thought_tags: tuple[str, ...]) -> Transcript:
-        """Return the request for the summary. It fits into a window of ``limit`` tokens."""
+        """Return the request for the summary, which fits into a window of ``limit`` tokens."""
         texts = [text for message in self.messages for text in _told(message, thought_tags)]
         most = limit * _REQUEST_SHARE
         for share in (0.9, 1):  # each text keeps a minimum length, so the sum may still be too long

@@ -1,8 +1,8 @@
 """The messages of one conversation, which only grows, and the limits of the model's window and of a request.
 
-They are rendered from the steps of the conversation, and are always valid for every provider. They change permanently
-in only three cases: a request would not fit, so older messages are summarised or cut; a subtask is retried, so each
-earlier result becomes one line; the host refuses opaque bodies.
+The messages are rendered from the steps of the conversation and are always valid for every provider. Earlier messages
+change permanently in only three cases: a request would not fit, so older messages are summarized or cut; a subtask is
+retried, so each earlier result becomes one line; the host refuses opaque bodies.
 """
 
 import math

@@ -211,8 +211,8 @@ class ModelDescription:
 class ModelBackend(Protocol):
     """A model that answers a plugin's calls.
 
-    `invoke` may be called from many threads. It raises `ModelCallError` for a failure of the provider; any other
-    exception is a mistake in the backend and is raised by `Host.run`.
+    `invoke` may be called from many threads and raises `ModelCallError` for a failure of the provider. Any other
+    exception is a mistake in the backend, and `Host.run` raises it.
     """
 
     @property
@@ -306,7 +306,7 @@ def _structured(chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
 
 
 class NoModel:
-    """The backend of a run without a model. It refuses every call, as Dify does if no model is configured."""
+    """The backend of a run without a model, which refuses every call, as Dify does if no model is configured."""
 
     description = ModelDescription(
         "",

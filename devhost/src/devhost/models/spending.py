@@ -18,7 +18,7 @@ class SpentError(ModelCallError):
 
 
 class PriceLimit:
-    """The price limit for all model calls of one run. It is thread-safe."""
+    """The thread-safe price limit for all model calls of one run."""
 
     def __init__(self, most: Decimal) -> None:
         self.spent = Decimal(0)

@@ -76,9 +76,9 @@ def price_notice(model: str) -> str:
 
 
 class CountsSpending:
-    """A backend that counts its calls, their tokens and their price. It is thread-safe.
+    """A backend that counts its calls, their tokens and their price.
 
-    If a server reports no usage, only the call is counted.
+    If a server reports no usage, only the call is counted. The class is thread-safe.
     """
 
     def __init__(self) -> None:

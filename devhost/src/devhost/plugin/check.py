@@ -17,7 +17,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import load_yaml
 
 ACCEPTABLE = ("secret", "forbidden-file")
-"""Rules that Dify does not have. Their findings may be intended and can be accepted."""
+"""Rules that Dify does not have and whose findings can be accepted, because they may be intended."""
 
 
 @dataclass(frozen=True)

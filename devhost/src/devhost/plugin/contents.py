@@ -112,7 +112,7 @@ class Contents:
     paths: tuple[str, ...]
     """The packaged files as relative paths with slashes, sorted by code point."""
     forbidden_folders: tuple[str, ...]
-    """Folders that a package must not contain. Their files are not among the paths."""
+    """Folders that a package must not contain, and whose files are not among the paths."""
 
     @classmethod
     def of(cls, directory: Path) -> Self:
@@ -308,9 +308,9 @@ def compile_problems(contents: Contents) -> Iterator[Problem]:
 
 
 def class_problems(contents: Contents, path: str) -> Iterator[Problem]:
-    """Yields the problems of a tool's or strategy's class.
+    """Yields the problems of a class for a tool or a strategy.
 
-    Its `_invoke` must be a generator, or return the messages of one.
+    The method `_invoke` must be a generator, or return the messages of a generator.
     """
     try:
         parsed = list(ast.walk(ast.parse(contents.read(path))))
@@ -448,7 +448,7 @@ def _imports(contents: Contents, path: str) -> list[tuple[str, int]]:
     return sorted(found, key=lambda each: each[1])
 
 
-# Keys and tokens in the files of a package, in the formats of known services. Their values are never quoted.
+# Keys and tokens in the files of a package, in the formats of known services. Messages never quote the values.
 
 SECRET = re.compile(
     r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----|\bsk-(?:[a-z]+-)*[A-Za-z0-9_]{20,}|\bgh[opsur]_[A-Za-z0-9]{30,}"

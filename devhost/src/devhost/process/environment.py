@@ -1,6 +1,6 @@
 """The Python that runs a plugin: the plugin's own .venv, which is created if necessary, or else devhost's Python.
 
-A package is unpacked into a new folder each time. Its environment is therefore kept in the user's cache, for the next
+Because a package is unpacked into a new folder each time, its environment is kept in the user's cache, for the next
 package with the same requirements.
 """
 
@@ -208,7 +208,7 @@ def _install(command: list[str], directory: Path, environment: Path, stop: Stop 
 # The environments of packages are kept in the user's cache, one for each set of requirements and each Python.
 
 WHOLE = "devhost-packages.txt"
-"""The file that lists the installed packages. It is written last, so an environment without it is unfinished."""
+"""The list of installed packages, which is written last, so that an environment without this file is unfinished."""
 KEPT_SECONDS = 30 * 24 * 3600
 """Seconds after which an unused environment is removed when another one is created."""
 
@@ -243,7 +243,7 @@ def package_environment(directory: Path, told: Callable[[str], None], stop: Stop
 
 
 def _kept_for(directory: Path) -> Path | None:
-    """Returns the folder in which the environment of these requirements is kept. It may not exist yet.
+    """Returns the folder for the environment of these requirements, which may not exist yet.
 
     Returns `None` if the requirements name paths or addresses, whose content may change, or if the cache is not
     writable.

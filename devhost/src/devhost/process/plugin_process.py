@@ -36,11 +36,14 @@ _OF_THE_SDK = re.compile(
     r"| *\* (?:Serving Flask app |Running on http|Server Worker: )"
     r'|127\.0\.0\.1 - - \[[^\]]*\] "(?:GET /health|POST /invoke)\b'
 )
-"""Lines that the SDK itself prints when it starts and when it serves HTTP. They are not shown."""
+"""Lines that the SDK itself prints when it starts and when it serves HTTP, and that are not shown."""
 
 
 class PrintedLines:
-    """The printed lines of a plugin, without escape sequences and secrets, and limited in length. It is thread-safe."""
+    """The printed lines of a plugin, without escape sequences and secrets. The length and the number are limited.
+
+    The class is thread-safe.
+    """
 
     def __init__(self, told: Callable[[str], None]) -> None:
         self.kept: deque[str] = deque(maxlen=200)

@@ -103,7 +103,7 @@ class Session:
             self._events.put(event)
 
     def stop(self) -> None:
-        """Ends `messages` at once, even if messages are waiting. This is safe in a signal handler."""
+        """Ends `messages` at once, even if messages are waiting, and may be called in a signal handler."""
         self._stopped = True
         self._events.put(None)  # wakes `_next`
 
@@ -219,7 +219,7 @@ type Side = Literal["host", "plugin"]
 
 
 class Watcher:
-    """Receives events between the host and its plugins, from many threads. This base class ignores them."""
+    """Receives events between the host and its plugins, from many threads. This base class ignores all events."""
 
     def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
         """Called for each message. `side` sent it; `plugin` is the plugin that sent or receives it."""

@@ -252,7 +252,7 @@ def _selector(parameter: Parameter, setting: JsonObject) -> JsonObject | None:
 
 
 def _resolved(setting: JsonObject, variables: NodeVariables) -> object:
-    """Returns the value of a setting. Its templates are already filled."""
+    """Returns the value of a setting whose templates are already filled."""
     match setting:
         case {"type": "variable", "value": list(path)}:
             return variables.get([*map(str, path)])

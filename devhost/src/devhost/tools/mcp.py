@@ -172,9 +172,9 @@ def _properties(tool: "mcp_types.Tool") -> Mapping[str, Any]:
 
 
 def _kind(schema: JsonObject) -> object:
-    """Returns the type that Dify uses.
+    """Returns the type that Dify uses for a schema.
 
-    This is the first type that is not null, or the type of the first alternative. Null becomes a string.
+    Dify uses the first type that is not null, or the type of the first alternative. Null becomes a string.
     """
     match schema.get("type"):
         case [*kinds] if kinds:

@@ -100,7 +100,7 @@ class ToolSetup:
 
     @property
     def secrets(self) -> list[str]:
-        """Secret credentials and secret values of `--set`. A strategy receives the latter unmasked, as in Dify."""
+        """Secret credentials and secret values of `--set`. As in Dify, a strategy receives these values unmasked."""
         of_parameters = (
             str(offered.fixed[parameter.name])
             for offered in self.tools

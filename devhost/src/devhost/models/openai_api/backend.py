@@ -18,7 +18,7 @@ OPENAI = "https://api.openai.com/v1"
 _NO_KEY = "none"
 """A placeholder key: the client requires one, and servers without keys ignore it."""
 _SILENCE_SECONDS = 600.0
-"""The read timeout. It is longer than the host's limit for a call, so the host ends the call first."""
+"""The read timeout, which is longer than the host's limit for a call, so that the host ends the call first."""
 _CONNECT_SECONDS = 10.0
 _TITLES: dict[provider.Api, str] = {"responses": "Responses API", "chat": "Chat Completions"}
 _OPENAIS_FEATURES: Features = ("multi-tool-call", "agent-thought", "stream-tool-call", "vision")

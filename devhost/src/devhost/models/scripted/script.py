@@ -262,7 +262,7 @@ class ScriptedModelCard(ScriptModel):
     features: tuple[str, ...] = DEFAULT_FEATURES
     context_size: PositiveInt = 400_000
     plugin: BesideTheScript | None = None
-    """A model plugin. Its model of this name answers instead of the turns."""
+    """A model plugin, whose model of this name answers instead of the turns."""
 
 
 class RunLimits(ScriptModel):
