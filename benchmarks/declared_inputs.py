@@ -1,7 +1,7 @@
 """Generates cases for the benchmark of pauses: every declared input field, with one huge value and with many values.
 
 The fields come from the SDK's models of a chunk, a tool's message, the node's model and a tool, and from the parameters
-of the strategies. Fields that the SDK or a strategy adds later get their cases without a change here.
+of the strategies. Fields that the SDK or a strategy adds later need no change here.
 """
 
 import json

@@ -26,7 +26,7 @@ from tests.support.wire import json_message, parameter, text_message, tool
 MAX_RISE = 1.25
 """Maximum ratio between the excess time for each unit and that of the previous row. A smaller rise is noise."""
 NOISE = 0.25
-"""Share of the floor's time for a unit. A smaller excess time says nothing, even if it is negative."""
+"""Share of the floor's time for a unit. A smaller excess time is noise, even if it is negative."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ HOSTILE = {
 ERROR_SIZES = (5, 10, 20)
 """Sizes of an error in KB. A longer error loses its middle."""
 SMALL_ERROR = 0.002
-"""Seconds for one error below which a measurement says nothing."""
+"""Seconds for one error below which a measurement is noise."""
 
 
 def read_error(text: str) -> None:

@@ -37,7 +37,7 @@ _CPU_CLOCK = 2
 """Kind of clock. Linux derives the number of a process's CPU clock from its id and this kind (clock_getcpuclockid)."""
 
 
-class RunFailed(Exception):  # noqa: N818 - says what the run did
+class RunFailed(Exception):  # noqa: N818 - the name says what happened
     """Raised if a run ends with an error, so that it measures nothing."""
 
 

@@ -1,7 +1,8 @@
 """Measures the start of the plugin's process and its memory.
 
-The CPU seconds run from the start of Python until the plugin serves, which is when it has written its manifest and the
-following heartbeat, and until it has finished the first run. The memory is measured when it serves and after work.
+CPU time is measured from the start of Python to two moments: when the plugin has written its manifest and the following
+heartbeat and thus serves requests, and when it has finished the first run. Memory is measured when the plugin serves,
+and after work.
 """
 
 from collections.abc import Callable, Sequence

@@ -83,7 +83,7 @@ def run_agent[P: StrategyParams](
     """Run a strategy once. ``environment`` has the settings of the whole plugin.
 
     Raises:
-        InvokeError: the run failed. Logs and thoughts are closed before one of Dify's five known errors is raised.
+        InvokeError: the run failed. The error is one of the five that Dify knows, and logs and thoughts are closed.
     """
     yield from reported(_run(parameters, session, blueprint, clock or Clock(), LogContent.read(environment)))
 

@@ -132,7 +132,7 @@ class Budget:
         }
 
     def reached(self) -> StopReason | None:
-        """Return the limit that is reached, or None. Tokens come before calls, and calls before size."""
+        """Return the limit that is reached, or None. The token limit has priority over calls, and calls over size."""
         if 0 < self.maximum_tokens <= self.tokens:
             return StopReason.TOKEN_LIMIT
         if 0 < self.maximum_calls <= self.calls:

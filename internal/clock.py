@@ -24,7 +24,7 @@ def give_way() -> None:
 
 
 def let_others_through() -> None:
-    """Let the other sessions run as often as one of their chunks needs, after long work without a pause."""
+    """Let the other sessions run as often as one of their chunks needs. Call this after long work without a pause."""
     for _ in range(_TURNS_OF_A_CHUNK):
         give_way()
 

@@ -82,7 +82,7 @@ class AgentError(Exception):
         self.detail = detail or text
 
 
-class InvalidParameters(AgentError):  # noqa: N818 - says what happened
+class InvalidParameters(AgentError):  # noqa: N818 - the name says what happened
     """A parameter of the node cannot be used as it is."""
 
 
@@ -105,7 +105,7 @@ class ModelCallFailed(AgentError):  # noqa: N818 - as above
         return cls(f"{sentence}.{advice}", failure.kind, f"{failure.kind}: {failure.reason}{advice}")
 
     def then(self, later: "ModelCallFailed") -> "ModelCallFailed":
-        """Combine this failure with a later failure of another model. The advice comes from the later one."""
+        """Combine this failure with a later failure of another model, which provides the advice."""
         return ModelCallFailed(f"{self} {later}", later.kind, f"{self.detail}; {later.detail}")
 
 

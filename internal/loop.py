@@ -97,7 +97,7 @@ class Answer:
     """The tool that takes the answer; None if the answer is text."""
     is_of_subtask: bool = False
     has_been_told: bool = False
-    """Whether the model was told that calls written as text do not run. Another such call then ends the loop."""
+    """Whether the model was told that calls written as text do not run, so that another such call ends the loop."""
     submissions: int = field(default=0, init=False)
     """Number of rounds with a submitted answer, valid or invalid, which are not tool rounds."""
     _has_been_reminded: bool = field(default=False, init=False)

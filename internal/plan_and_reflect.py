@@ -60,7 +60,7 @@ TOOLS_SHARE = 0.7
 SUBTASKS_SHARE = 0.85
 """Share of the run's time after which subtasks must have an answer. The rest is for the final answer."""
 _KEPT_SHARES = (0.95, 0.5, 0.25)
-"""Shares of the maximum size of the findings. The next one is tried when the provider says that the prompt is too
+"""Shares of the maximum size of the findings. The next share is tried if the provider reports that the prompt is too
 long."""
 _LIMITS = (
     StopReason.UNPARSED_CALL,
@@ -222,7 +222,7 @@ def _work(worker: "SubtaskWorker", post: Post) -> SubtaskOutcome:
     except AgentError as failure:
         outcome = worker.broken_off(template.SUBTASK_FAILED)
         error = failure.detail
-    except Exception as defect:  # noqa: BLE001 - a defect of ours ends only this subtask
+    except Exception as defect:  # noqa: BLE001 - a defect of the agent ends only this subtask
         log_defect(defect)
         outcome = worker.broken_off(template.SUBTASK_FAILED)
         error = OurWords(f"a defect: {type(defect).__name__}")
@@ -424,7 +424,7 @@ def answer_from_findings(
 ) -> Generator[Event, None, Finish]:
     """Ask for the answer with as many of the findings as fit, and with fewer if the provider refuses the prompt.
 
-    If no answer comes in time, the findings themselves are the answer. Raises ``AgentError`` if the model call failed.
+    If no answer arrives in time, the findings themselves are the answer. Raises ``AgentError`` if the model call fails.
     """
     findings = [outcome.finding for outcome in outcomes]
     answers = [finding.answer for finding in findings]

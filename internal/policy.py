@@ -32,7 +32,7 @@ class PolicyTexts:
     uncertainty_policy: str = template.UNCERTAINTY_POLICY
     tool_preamble_policy: str = template.TOOL_PREAMBLE_POLICY
     plan_policy: str = ""
-    """The end of the request for a plan. This text and the next four are blank if a strategy makes no plan."""
+    """The end of the request for a plan. This text and the next four are blank for strategies without a plan."""
     subtask_policy: str = ""
     reflection_policy: str = ""
     retry_policy: str = ""

@@ -286,7 +286,7 @@ def _link(values: Mapping[str, Any]) -> str:
 
 
 def _whole(item: Mapping[str, Any], told: set[str]) -> str:
-    """Return the text of an object without ``content``, and its other fields as JSON, except the fields in ``told``."""
+    """Return the text of an object without ``content``, and its fields as JSON, except those in ``told``."""
     texts = (name for name in _CONTENT_NAMES if isinstance(item.get(name), str) and item[name].strip())
     text_name = next(texts, "")
     rest = {key: value for key, value in in_turns_if_many(item.items()) if key != text_name and key not in told}

@@ -112,7 +112,7 @@ def read(root: Path = ROOT) -> Source:
         SourceError: the source is not valid YAML, or an entry is wrong.
     """
     try:
-        raw = yaml.load((root / SOURCE).read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a SafeLoader
+        raw = yaml.load((root / SOURCE).read_text(encoding="utf-8"), _Loader)  # noqa: S506 - the loader is a SafeLoader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = 1 + (mark.line if mark else 0)

@@ -40,7 +40,7 @@ ADDED = "    like [1]. Answer in the language of the question.\n"
 
 
 def main() -> None:
-    from scripts.console_pictures import make_console  # noqa: PLC0415 - importable only once the path is set
+    from scripts.console_pictures import make_console  # noqa: PLC0415 - importable only after the path is set
 
     groups = {"reports": make_reports, "evaluation": make_evaluation, "console": make_console}
     for name in sys.argv[1:] or groups:
@@ -54,7 +54,7 @@ def make_reports() -> None:
 
 def make_evaluation() -> None:
     """Make the picture of two evaluations. The instruction changes between them, as in devhost/docs/evaluate.md."""
-    from support.chromium import screenshot  # noqa: PLC0415 - importable only once the path is set
+    from support.chromium import screenshot  # noqa: PLC0415 - importable only after the path is set
 
     with tempfile.TemporaryDirectory() as made:
         cases = Path(made) / HELPDESK.name
@@ -71,7 +71,7 @@ def make_evaluation() -> None:
 
 
 def make(picture: Picture) -> None:
-    from support.chromium import screenshot  # noqa: PLC0415 - importable only once the path is set
+    from support.chromium import screenshot  # noqa: PLC0415 - importable only after the path is set
 
     sys.path += [str(ROOT / "examples" / folder) for folder in (picture.example, "shared")]
     checks = importlib.import_module(f"examples.{picture.example}.checks")

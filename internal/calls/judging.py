@@ -332,7 +332,7 @@ def waits(judged: Sequence[JudgedCall]) -> bool:
 
 @dataclass(frozen=True)
 class Resumption:
-    """The user's answer to waiting calls, and anything else that the user said."""
+    """The user's answer to waiting calls, and the rest of the user's message."""
 
     decision: Decision
     has_question: bool
@@ -358,16 +358,16 @@ class Resumption:
         return cls(decision, has_question, said)
 
     def notes(self, waiting: Collection[str]) -> Iterator[Sentence]:
-        """A note for each id in the approval that does not belong to a waiting call."""
+        """Yield a note for each id in the approval that does not belong to a waiting call."""
         for unknown in (each for each in self.decision.answers if each not in waiting):
             yield Quoting(f"approval: no call {unknown!r} waits")
 
     def judge_again(
         self, call: CallRecord, waiting: Iterable[CallRecord], toolbox: Toolbox, seconds: float
     ) -> JudgedCall:
-        """Judge one of the waiting calls as if the model had just made it.
+        """Check one of the waiting calls as if the model had just made it.
 
-        A state cannot make a tool run that the node would not run.
+        A state therefore cannot run a tool that the node would not run.
         """
         written = call_of(call, toolbox)
         tool = toolbox.find(call.provider, call.tool, call.setting)

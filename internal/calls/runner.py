@@ -323,7 +323,7 @@ class ToolRounds:
         return [self._with_texts(outcomes[key]) for key in in_turns(calls)]
 
     def _announce(self, before: Collection[str]) -> None:
-        """Tell a model that writes its calls as text about tools that it can call from now on."""
+        """Announce new tools to a model that writes its calls as text."""
         if not self.tools.calls_in_text:
             return
         new = [tool.prompt_tool for name, tool in self.transcript.offered.items() if name not in before]

@@ -38,7 +38,7 @@ class FailureKind(StrEnum):
     UNKNOWN = "unknown error"
 
 
-class HostFailure(Exception):  # noqa: N818 - says what happened
+class HostFailure(Exception):  # noqa: N818 - the name says what happened
     """A failed call to the host. For a model it becomes ModelCallFailed, and for a tool a result."""
 
     def __init__(self, message: str) -> None:

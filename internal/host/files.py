@@ -27,7 +27,7 @@ MAX_LOCAL_FILE_BYTES = 5 * 1024 * 1024
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class FileRefused(Exception):  # noqa: N818 - says what happened
+class FileRefused(Exception):  # noqa: N818 - the name says what happened
     """Raised for a file that is refused. The message contains neither a path nor an error of the file system."""
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ _OWN = ("INTERNAL_FILES_URL", "FILES_URL", "CONSOLE_API_URL")
 type IPAddress = IPv4Address | IPv6Address
 
 
-class FileUnavailable(Exception):  # noqa: N818 - its text is what the model reads
+class FileUnavailable(Exception):  # noqa: N818 - the model reads the message
     """Raised if a file of this turn cannot be shown to the model."""
 
 

@@ -109,7 +109,7 @@ MAX_WAITING = 250
 """Maximum number of items that are read ahead: about as many short lines as the SDK reads at once (64 KiB)."""
 
 
-class DeadlinePassed(Exception):  # noqa: N818 - says what happened
+class DeadlinePassed(Exception):  # noqa: N818 - the name says what happened
     """Raised when the time limit of a call has passed."""
 
 

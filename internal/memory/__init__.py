@@ -1,1 +1,1 @@
-"""What a later run needs: records of the conversation, the state variable, and approvals."""
+"""The data for later runs: records of the conversation, the state variable, and approvals."""

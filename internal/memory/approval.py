@@ -76,7 +76,7 @@ def read_decision(approval: str) -> Decision | None:
 
 
 def not_approved_text(reason: str) -> str:
-    """The result that the model reads for a call that the user did not approve, with the reason if there is one."""
+    """Return the result of a call that the user did not approve, with the reason if there is one."""
     said = cut_to_size(reason.strip(), MAX_REASON_LENGTH, note=template.CHARACTERS_NOT_KEPT.format)
     if said:
         return template.NOT_APPROVED_BECAUSE.format(reason=said)
@@ -151,7 +151,7 @@ _SIGNATURE = frozenset({"timestamp", "nonce", "sign"})
 
 
 def call_id(number: int, tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> str:
-    """The id of a waiting call; ``number`` counts the waiting calls of a conversation, which makes the ids unique."""
+    """Return the id of a waiting call. ``number`` counts the waiting calls of a conversation and makes ids unique."""
     return f"call_{number}_{_digest(tool, arguments, files)}"
 
 
@@ -168,7 +168,7 @@ def _digest(tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File])
 
 
 def _file_identity(file: File) -> list[object]:
-    """What identifies a file: its address, which contains Dify's id, and its size."""
+    """Return the values that identify a file: its address, which contains Dify's id, and its size."""
     try:
         address = urlsplit(file.url)
     except ValueError:
@@ -233,7 +233,7 @@ def _shortened(text: str) -> str:
 
 
 def _short_blanks(run: re.Match[str]) -> str:
-    """A note with the length of long white space, on its own line if there are line ends in it."""
+    """Return a note with the length of long white space, on its own line if the white space has line ends."""
     line_ends = run[0].count("\n")
     if len(run[0]) <= _MOST_BLANKS and line_ends <= _MOST_LINE_ENDS:
         return run[0]
@@ -254,7 +254,7 @@ def _without_stacks(text: str) -> Iterator[str]:
 
 
 def _escape(found: re.Match[str]) -> str:
-    """The escape of a character. For a run of one character, this is the escape of a single one."""
+    """Return the escape of a character. A run of the same character gets a single escape."""
     character = found[0][0]
     number = ord(character)
     short = _SHORT_ESCAPES.get(character)
@@ -308,7 +308,7 @@ class ImitationGuard:
         self._before = ""  # the end of the previous text, in which a heading may have begun
 
     def marked(self, text: str) -> str:
-        """The piece, with a remark after each such heading."""
+        """Return the piece with a remark after each imitation of a heading."""
         window = self._before + text
         start = len(self._before)
         written = list[str]()
@@ -362,7 +362,7 @@ def _ends_of_headings(text: str) -> Iterator[tuple[int, str]]:
 
 
 def said_besides(text: str) -> str:
-    """The text that came with waiting calls, as a quotation after the question."""
+    """Return the text of the turn with the waiting calls, as a quotation after the question."""
     said = ImitationGuard().marked(text.strip())
     return re.sub(r"\A(?!\Z)|\r\n?|\n", r"\g<0>> ", said)
 

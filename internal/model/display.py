@@ -55,8 +55,8 @@ class DisplayRule:
     """Whether a call of the turn may lead to a question for approval. Until the text is known to be the answer, nothing
     is shown that could hide the question."""
     may_bring: bool = False
-    """Whether the result of a call may itself be the answer. Text is then shown only when it is known that there is no
-    such call."""
+    """Whether the result of a call may itself be the answer, so that text is shown only after the turn is known to have
+    no such call."""
 
     ends_at_unparsed: bool = False
     """Whether a call that is written as text ends the run. The text before it is then the answer."""
@@ -135,7 +135,7 @@ class TurnDisplay:
             self._is_answer = False
 
     def feed(self, text: str) -> Iterator[Shown]:
-        """Take more of the turn's text, and show what can be shown."""
+        """Process the next piece of the turn's text, and show as much as possible."""
         yield from self._show(self._splitter.feed(text))
 
     def finish(self, *, has_tool_calls: bool, is_cut: bool = False, is_judged: bool = True) -> Iterator[Shown]:
@@ -192,7 +192,7 @@ class TurnDisplay:
         return before
 
     def _without_calls(self, words: str) -> str:
-        """The visible text that is not part of a call. Once there is a call, text is a remark."""
+        """Return the visible text that is not part of a call. If there is a call, the text is a remark."""
         if self._text_calls is None:
             return words
         shown = [

@@ -212,7 +212,7 @@ class Reading:
 
     @property
     def lost_calls(self) -> bool:
-        """Whether the finish reason says that there are calls although none arrived."""
+        """Whether the finish reason announces calls although none arrived."""
         return self._ending in _HAS_CALLS and not self.calls
 
     @property
@@ -350,7 +350,7 @@ def _written_out(part: str | PromptMessageContentUnionTypes) -> str:
 
 
 def together(shown: Iterable[Shown]) -> Iterator[ShownBatch]:
-    """Combine what the user sees at once into a few events of bounded size."""
+    """Combine events that the user sees together into a few events of limited size."""
     parts = list[Shown]()
     size = 0
     for part in shown:

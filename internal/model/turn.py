@@ -58,7 +58,7 @@ _SWITCHED_OFF = {True: False, "enabled": "disabled"}
 def without_thinking(model: LLMModelConfig, defaults: Mapping[str, Any]) -> LLMModelConfig:
     """The model with thinking switched off, or the model itself if no parameter switches it on.
 
-    ``defaults`` are the default values of its declared parameters. A switch without an "off" value is left out.
+    ``defaults`` are the default values of its declared parameters. A switch without an "off" value is omitted.
     """
     params = {name: value for name, value in model.completion_params.items() if value is not None}
     switches = {name: value for name, value in {**defaults, **params}.items() if name in _THINKING_SWITCHES}
@@ -388,7 +388,7 @@ class _Asked:
                 caller.secrets.learn(given_secrets(call, caller.toolbox))
 
     def _kept(self, note: Sentence) -> Generator[Event, None, ModelTurn]:
-        """Keep the beginning of an answer that stalled. The note says why it ends there."""
+        """Keep the beginning of an answer that stalled. The note says why the answer ends early."""
         turn = yield from self.reading.finish(StopReason.TIME_LIMIT)
         yield LogNote(note, self.span.key)
         return turn
@@ -471,7 +471,7 @@ class _Asked:
         return LogNote(OurWords(words), self.span.key)
 
     def _used(self) -> Usage:
-        """The usage of a try. The run's budget also counts an estimate of what the provider did not report."""
+        """Return the usage of a try. The run's budget also counts an estimate of unreported tokens."""
         reading = self.reading
         usage = Usage.of(self.reading.usage)
         prompt = 0

@@ -1,1 +1,1 @@
-"""What the developer set in the node: its parameters, its model, its tools and their schemas."""
+"""The developer's settings in the node: its parameters, its model, its tools and their schemas."""

@@ -53,7 +53,7 @@ MAX_FILE_BYTES = 3 * 1024 * 1024 // 4 * 3
 VISIBLE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 """Types of pictures that models with vision accept (docs/model-facts.md, "Pictures")."""
 _MOST_TOKENS = 10**12
-"""More than any model takes. A number with hundreds of digits cannot be calculated with."""
+"""Maximum context size, more than any model accepts. A number with hundreds of digits would break calculations."""
 _FETCH_SECONDS = 10
 """Maximum seconds to fetch one file, from the first byte to the last."""
 _FETCHED_AT_ONCE = 8

@@ -125,7 +125,7 @@ def _with_options_described(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def may_be_an_option(part: Mapping[str, Any]) -> bool:
-    """Whether a value of the schema's type can be one of its options; an array, for instance, cannot be a text."""
+    """Return whether a value of the schema's type can be an option. An array, for instance, cannot be a text."""
     options = part.get("enum")
     types = set(_types(part))
     if not types or not options or not isinstance(options, list):
@@ -136,7 +136,7 @@ def may_be_an_option(part: Mapping[str, Any]) -> bool:
 
 
 def _with_items(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give an array's schema ``items`` if it has none; they may then be anything."""
+    """Add ``items`` to an array's schema if it has none. The added schema allows any item."""
     if "array" not in _types(part) or "items" in part:
         return part
     return {**part, "items": {}}
@@ -151,11 +151,14 @@ def _types(part: Mapping[str, Any]) -> list[str]:
 
 
 MAX_DESCRIPTION = 1_024
-"""Maximum characters of a description once a provider has refused a longer one."""
+"""Maximum characters of a description after a provider has refused a longer description."""
 
 
 def with_short_descriptions(tools: Sequence[PromptMessageTool]) -> Sequence[PromptMessageTool]:
-    """The tools with long descriptions cut to what every provider accepts; the same object if none is long."""
+    """Return the tools with long descriptions cut to the length that every provider accepts.
+
+    The result is the same object if no description is long.
+    """
     cut = [_with_short_descriptions(tool) for tool in tools]
     if cut == list(tools):
         return tools

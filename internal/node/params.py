@@ -290,7 +290,7 @@ class StrategyParams(BaseModel):
                     values[name] = value
                 notes += [note.of(name) for note in about]
         params = build(values)
-        params._notes = tuple(notes)  # noqa: SLF001 - a private attribute of ours, not a field
+        params._notes = tuple(notes)  # noqa: SLF001 - a private attribute of this class, not a field
         return params
 
 

@@ -38,7 +38,7 @@ _MAX_LENGTH = 400_000
 """Maximum characters of a schema. docs/answer-schema.md, "Which schemas work", lists this limit and the next ones."""
 
 
-class SchemaUnusable(Exception):  # noqa: N818 - says what is the matter
+class SchemaUnusable(Exception):  # noqa: N818 - the name says what is wrong
     """Raised for a schema that cannot be used. The message says why."""
 
 
@@ -75,7 +75,7 @@ def resolve(schema: object, reference: str) -> object:
     if reference[1:2] not in ("", "/"):
         raise SchemaUnusable(f"{shown} names an anchor; write a pointer, as '#/$defs/NAME'")
     node = schema
-    for part in unquote(reference).split("/")[1:]:  # Decoded before it is split: RFC 6901, section 6.
+    for part in unquote(reference).split("/")[1:]:  # The reference is decoded before it is split: RFC 6901, section 6.
         try:
             node = part_of(node, unescaped(part))
         except LookupError:
@@ -122,7 +122,7 @@ class _Size(NamedTuple):
 
 
 class _Measured:
-    """Measures a schema, following each reference once on every path; raises ``SchemaUnusable`` if it is unusable."""
+    """Measures a schema, following each reference once on every path. Raises ``SchemaUnusable`` for an unusable one."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.length = len(to_json(root))
@@ -248,7 +248,7 @@ errors copy the schema and the value."""
 _COSTLY_NUMBER = re.compile(rb"(?<!\d)\d{40,}|[eE][-+]?\d{2,}")
 """A number that the library takes up to 0.6 ms to compare."""
 _BYTES_AT_ONCE = 100_000
-"""Bytes of a value that are searched for such numbers at once."""
+"""Number of bytes of a value that are searched for costly numbers at once."""
 _UNUSED = frozenset(
     {"$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"}
     | {"contentEncoding", "contentMediaType", "contentSchema"}
@@ -257,7 +257,7 @@ _UNUSED = frozenset(
 _MASK = "\x00"  # stands for the value in the library's sentences
 
 
-class Unchecked(Exception):  # noqa: N818 - says what happened
+class Unchecked(Exception):  # noqa: N818 - the name says what happened
     """The value was not checked: it is too large for its schema."""
 
 
@@ -316,7 +316,10 @@ class Check:
         return list(by_place.values())
 
     def _validator_for(self, text: bytes) -> Validator | None:
-        """The validator for a value. Long values are checked without patterns; None if they apply to property names."""
+        """Return the validator for a value. Long values are validated without patterns.
+
+        The result is None for a long value if patterns apply to property names.
+        """
         if self._measured.size.patterns * len(text) <= _MAX_MATCHED:
             return self._validator
         plain = self._without_patterns
@@ -480,7 +483,7 @@ def quoted(value: object) -> str:
 # unchanged.
 
 _MAX_ROUNDS = 10
-"""Maximum number of rounds. Each round reveals what is inside the values that the last one converted."""
+"""Maximum number of rounds. Each round converts values inside the values that the previous round converted."""
 _LEFT_OUT: Any = object()
 
 

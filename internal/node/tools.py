@@ -80,7 +80,7 @@ _FILES = frozenset({"file", "files"})
 _TYPES_OF: Mapping[str, tuple[type, ...]] = {"string": (str,), "number": (int, float), "boolean": (bool,)}
 
 
-class _Unusable(Exception):  # noqa: N818 - says what is the matter
+class _Unusable(Exception):  # noqa: N818 - the name says what is wrong
     """Raised for a parameter or tool that cannot be offered to a model. The message quotes nothing."""
 
 
@@ -232,12 +232,13 @@ _MAX_NAMED = 20
 
 
 type Lookup = Callable[[Mapping[str, Any]], tuple[str, OurWords | None]]
-"""Answers a call with valid arguments. Returns what the model reads and, if the call failed, the reason for the log."""
+"""A function that answers a call with valid arguments. It returns the text for the model and, if the call failed, the
+reason for the log."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool: its description for the model, and what is needed to call it."""
+    """One tool: its description for the model, and the data that is needed to call it."""
 
     name: str
     """The name that the model sees: unique in the toolbox, ``^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$``."""
@@ -504,7 +505,7 @@ def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], not
         provider=raw["identity"].get("provider") or "",
         provider_type=ToolProviderType(provider_type if provider_type in known_types else "builtin"),
         credential_id=raw.get("credential_id") or None,
-        icon=icon if isinstance(icon, str) else "",  # Dify's emoji icons are objects.
+        icon=icon if isinstance(icon, str) else "",  # Emoji icons in Dify are objects.
         description=_read_description(raw),
         parameters=parameters,
         fixed=fixed,

@@ -128,7 +128,7 @@ class _StreamedText:
     """The end of the text, which may be the beginning of a secret."""
 
     def add(self, part: Shown) -> Iterator[Shown]:
-        """The settled part of the text so far. Anything but a continuation ends it."""
+        """Yield the settled part of the text so far. Every event except a continuation ends the text."""
         if type(part) is not type(self._held):
             yield from self.rest()
         if not isinstance(part, AnswerText | ThoughtText):

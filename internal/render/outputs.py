@@ -87,7 +87,7 @@ def _chunks(data: bytes, meta: _Json) -> Iterator[AgentInvokeMessage]:
 
 @dataclass(frozen=True)
 class Variables:
-    """The variables of a run, limited to what one line can carry."""
+    """The variables of a run, limited to the size of one line."""
 
     values: _Json
     left_out: Mapping[str, int]

@@ -69,9 +69,9 @@ _OTHER_LANGUAGES = _words(
 def language_of(text: str) -> Language:
     """Return the language of the agent's own sentences for a user who wrote this text; ``en`` if it is not clear.
 
-    A text is Japanese or Chinese if most of it is in their characters. Kana, a Japanese word, or characters that no
-    Chinese character set has make it Japanese. A text is Portuguese if it has more common Portuguese words than common
-    words of the other languages in its script.
+    A text is Japanese or Chinese if most of it is in their characters. Such a text is Japanese if it has kana, a
+    Japanese word, or characters that no Chinese character set has. A text is Portuguese if it has more common
+    Portuguese words than common words of the other languages in its script.
     """
     text = text[:_MAX_LENGTH_READ]
     east_asian, others = _weights(text)

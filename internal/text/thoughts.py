@@ -79,7 +79,7 @@ class TextStream:
     """The text that the user sees, with thoughts in ``<think>`` blocks that are always closed."""
 
     def __init__(self, *, may_ask: bool = False) -> None:
-        """With ``may_ask``, nothing in a thought may hide the end of the thought and a question after it."""
+        """Create a stream. With ``may_ask``, nothing in a thought can hide the end of the thought and a question."""
         self._breaks_marks = may_ask
         self._in_thought = False
         self._remarks: list[str] = []
@@ -126,7 +126,7 @@ class TextStream:
         return before
 
     def close_thought(self) -> str:
-        """Return the end of an open thought. An answer that has begun continues."""
+        """Return the end of an open thought, without ending an answer that has begun."""
         if self._in_thought:
             return self._end_piece()
         return ""

@@ -81,7 +81,7 @@ class KeptResults:
             self._under_way -= size
 
     def _make_room(self, size: int) -> bool:
-        """Drop the oldest results until one of this size fits, and return whether it does."""
+        """Drop the oldest results until a result of this size fits, and return whether it fits."""
         if self._under_way + size > self.longest:
             return False
         while self._size + self._under_way + size > self.longest:

@@ -29,7 +29,7 @@ _LONG = 100_000
 """Length in characters from which on JSON is slow to parse or write."""
 
 
-class ReferenceInvalid(Exception):  # noqa: N818 - its text is what the model reads
+class ReferenceInvalid(Exception):  # noqa: N818 - the model reads the message
     """Raised if a reference does not point to a kept result or to a part of one."""
 
 

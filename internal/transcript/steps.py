@@ -155,7 +155,7 @@ class EarlierMessage:
 
     @property
     def records(self) -> Records:
-        """The record of the message. Media are only named, and a system message is left out."""
+        """Return the record of the message, with names instead of media. A system message is omitted."""
         text = _named_content(self.message)
         if text and self.message.role is PromptMessageRole.USER:
             return (UserRecord(text=text),)

@@ -19,8 +19,8 @@ from internal.transcript.transcript import Transcript, estimate_tokens
 from prompt import template
 
 MAX_SUMMARY_TOKENS = 1_000
-"""Maximum tokens of a summary, as the request says (docs/summaries.md). A token is about four characters of English, or
-one of Japanese or Chinese."""
+"""Maximum tokens of a summary, as the request says (docs/summaries.md). A token is about four English characters, or
+one Japanese or Chinese character."""
 _LEAST_TOKENS = 2 * MAX_SUMMARY_TOKENS
 """Minimum tokens to summarize. For fewer, a model call is not worthwhile."""
 _RECENT_SHARE = 0.25
@@ -130,7 +130,7 @@ class Summaries:
         return message
 
     def applied(self, record: Sequence[EntryRecord]) -> tuple[EntryRecord, ...]:
-        """The record of a conversation, with the summary in place of the earlier turns that it covers."""
+        """Return the record of a conversation with the summary instead of the earlier turns that it covers."""
         turns, text = self._of_turns
         begins = [at for at, entry in enumerate(record) if isinstance(entry, UserRecord)]
         if not 0 < turns < len(begins):

@@ -182,7 +182,7 @@ class Transcript:
         self._entries: list[_Entry] = []
         self.weight = Weight()
         self.length = 0
-        """Number of messages so far, including those that were left out."""
+        """Number of messages so far, including omitted messages."""
         self._sent = 0
         """Number of messages that were in a request. Messages that were sent do not change."""
         opening = build_round_prompt_messages(
@@ -199,7 +199,7 @@ class Transcript:
         if self._question == len(self._entries):
             self._question = max((at for at, each in enumerate(self._entries) if _is_of_user(each)), default=0)
         self._added = self._question
-        """The position of what the user added to the question, or of the question if nothing was added."""
+        """The position of the user's addition to the question, or of the question if nothing was added."""
 
     @property
     def own_steps(self) -> list[Step]:
@@ -296,7 +296,7 @@ class Transcript:
     def earlier_rounds(self, excess: float) -> Iterator[range]:
         """Positions of the oldest rounds that have ``excess`` tokens in total, never including the last round.
 
-        Rounds between the question and what the user added to it come first, then the rounds after that.
+        The first rounds are those between the question and the user's addition to it, followed by the rounds after it.
         """
         size = len(self._entries)
         for part in (range(self._question + 1, self._added), range(self._added + 1, size)):

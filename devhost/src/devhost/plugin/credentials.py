@@ -37,8 +37,9 @@ def filled_credentials(
 ) -> JsonObject:
     """Returns the credentials to send to a plugin.
 
-    A missing or empty value becomes the default. Without a default it is omitted, or raises `ParameterError` if it is
-    required. Dify's server checks saved values but not defaults, so even an invalid default is sent.
+    A missing or empty value becomes the default. A value without a default is omitted. Raises `ParameterError` for a
+    required value without a default. Dify's server checks saved values but not defaults, so even an invalid default is
+    sent.
 
     `option` is the part of the command-line option before the key, for the error message.
     """

@@ -38,4 +38,5 @@ class Problem:
     key: str
     sentence: str
     level: Level = "refused"
-    """Who refuses it: "refused" is for the daemon, "marketplace" only for the marketplace, "notice" for nobody."""
+    """Severity of the problem. "refused": the daemon refuses it. "marketplace": only the marketplace refuses it.
+    "notice": it is ignored or doubtful, but not refused."""

@@ -346,13 +346,14 @@ PROVIDERS: Mapping[str, tuple[type[DeclarationModel], str, type[DeclarationModel
     "agent_strategies": (_StrategyProvider, "strategies", _Strategy),
     "tools": (_ToolProvider, "tools", _Tool),
 }
-"""The model of a provider, its key with the paths of its parts, and the model of a part, by kind in the manifest."""
+"""For each kind in the manifest: the rules for a provider, its key with the paths of its parts, and the rules for a
+part."""
 
 
 def faults(kind: type[DeclarationModel], file: str, written: JsonObject) -> Iterator[Problem]:
     """Yields the problems of a declaration, at most one validation error for each field.
 
-    pydantic reports a field with several types once for each type.
+    If a field may have several types, pydantic reports it once for each type.
     """
     for way in _switches(written):
         sentence = "YAML reads it as true or false, and Dify as the text True or False: write it in quotes"

@@ -151,7 +151,7 @@ class PluginProcess:
     def start(cls, plugin: Path | PluginDeclaration, **options: Unpack[StartOptions]) -> Self:
         """Starts the plugin and returns once it serves requests.
 
-        Raises `PluginStartError` if it ends before or does not serve in time.
+        Raises `PluginStartError` if the plugin ends or does not serve in time.
         """
         declaration = PluginDeclaration.read(plugin) if isinstance(plugin, Path) else plugin
         python = options.get("python", sys.executable)

@@ -80,8 +80,8 @@ runpy.run_module(sys.argv.pop(), run_name="__main__", alter_sys=True)
 Imports create many objects, of which few are garbage, and Python searches for garbage again and again. The SDK creates
 about 130,000 objects, so the first search is delayed until after them; later searches run as usual.
 
-When gevent patches, it reads the entry points of all packages for hooks each time. Its own hook only warns of a patch
-that the SDK does not make. The hooks of other packages are not called here, unlike in Dify.
+When gevent patches, it reads the entry points of all packages for hooks each time. gevent's own hook only warns of a
+patch that the SDK does not make. The hooks of other packages are not called here, unlike in Dify.
 
 httpx imports the dependencies of its command line, such as rich. pydantic builds the validators of about a hundred SDK
 classes, of which a run needs few; they are built on demand instead.
@@ -121,7 +121,7 @@ class Transport(ABC):
     """
 
     awaited: ClassVar[str]
-    """What the plugin failed to do in time when it did not start to serve, for error messages."""
+    """Part of an error message that says what is missing if the plugin does not serve in time."""
 
     def __init__(self, plugin: PluginDeclaration, python: str, limits: HostLimits) -> None:
         self.plugin = plugin

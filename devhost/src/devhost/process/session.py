@@ -206,7 +206,7 @@ class Stop:
             end()
 
     def ends(self, end: Callable[[], None]) -> None:
-        """Registers a function to call when a stop is requested; calls it at once if this has already happened.
+        """Registers a function to call when a stop is requested, or calls it at once after an earlier request.
 
         The function may be called twice and must not take a lock.
         """

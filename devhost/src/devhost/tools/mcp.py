@@ -53,7 +53,7 @@ NAME = re.compile(r"[a-z0-9_-]{1,24}")
 CONNECTING = re.compile(r"(?i)SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|NODE_EXTRA_CA_CERTS|(HTTPS?|ALL|NO)_PROXY")
 """Environment variables that a command needs in a network with a proxy or its own certificates.
 
-The library adds a few more.
+The client library passes on a few other variables, too.
 """
 
 
