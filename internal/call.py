@@ -58,7 +58,7 @@ class ToolCall:
         return "{}"
 
     def written_back(self) -> AssistantPromptMessage.ToolCall:
-        """The call as later prompts show it."""
+        """Return the call as later prompts show it."""
         name = name_in_history(self.name)
         arguments = self.arguments_written_back
         function = AssistantPromptMessage.ToolCall.ToolCallFunction(name=name, arguments=arguments)
@@ -166,7 +166,7 @@ class WaitingCall:
         return self.valid.tool
 
     def as_variable(self) -> dict[str, Any]:
-        """One item of the variable ``pending_calls``."""
+        """Return one item of the variable ``pending_calls``."""
         item = {"id": self.id, "tool": self.tool.name, "arguments": dict(self.valid.arguments)}
         if self.subtask is None:
             return item
@@ -189,7 +189,7 @@ class Picture:
     why: str = ""
 
     def left_out(self) -> "Picture":
-        """A copy without the bytes, for a picture beyond ``MAX_PICTURES``."""
+        """Return a copy without the bytes, for a picture beyond ``MAX_PICTURES``."""
         if self.part is None:
             return self
         return Picture(self.name, None, template.PICTURE_BEYOND.format(most=MAX_PICTURES))

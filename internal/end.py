@@ -106,7 +106,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
 
 
 def _pending[P: StrategyParams](run: Run[P], result: Result) -> Sequence[WaitingCall]:
-    """The calls that wait for approval, without those of an abandoned subtask."""
+    """Return the calls that wait for approval, without those of an abandoned subtask."""
     pending = run.approvals.pending
     if not pending:
         return pending

@@ -340,7 +340,7 @@ class SubtaskWorker:
         return None
 
     def loop(self, key: str, waiting: RoundRecord | None = None, maximum_iterations: int | None = None) -> AgentLoop:
-        """The next loop over the conversation of the subtask, below this row of the log."""
+        """Return the next loop over the conversation of the subtask, below this row of the log."""
         part = LoopPart(
             TOOLS_SHARE,
             SUBTASKS_SHARE,
@@ -355,7 +355,7 @@ class SubtaskWorker:
         return loop
 
     def left_open(self) -> SubtaskRecord:
-        """The subtask as it is now, with its conversation, for a later run."""
+        """Return the subtask as it is now, with its conversation, for a later run."""
         return self._record("", entries=records_of(self._transcript.own_steps))
 
     def advise(self, answer: str, advice: str) -> None:
@@ -367,7 +367,7 @@ class SubtaskWorker:
         self._transcript.append(Advice(answer, policy.replace("{advice}", escaped(advice)).strip()))
 
     def results(self) -> list[str]:
-        """The tool results since the beginning of the first attempt."""
+        """Return the tool results since the beginning of the first attempt."""
         return self._transcript.results_since(self._opened)
 
     def judge_answer(self, answer: str, results: Sequence[str], key: str) -> Generator[Event, None, Reply]:
@@ -415,7 +415,7 @@ class SubtaskWorker:
 
 
 def _gist(advice: str) -> str:
-    """The advice in a form that is equal for two equivalent pieces of advice."""
+    """Return the advice in a form that is equal for two equivalent pieces of advice."""
     return " ".join(advice.casefold().split()).rstrip(".!。！")
 
 

@@ -68,7 +68,7 @@ def read_policy(
 
 
 def _with_placeholders(name: str, given: str, note: Note) -> str:
-    """The text with a placeholder for the advice. Placeholders without a meaning here are noted in the log."""
+    """Return the text with a placeholder for the advice. Placeholders without a meaning here are noted in the log."""
     filled = _PLACEHOLDERS.get(name)
     for unknown in dict.fromkeys(_PLACEHOLDER.findall(given)):
         if unknown != filled:

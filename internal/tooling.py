@@ -147,7 +147,7 @@ NOTHING: Any = object()  # None is a value
 
 
 def converted(value: object, kind: str, *, is_whole: bool) -> object:
-    """The value converted to this JSON type, or NOTHING if that is impossible."""
+    """Return the value converted to this JSON type, or NOTHING if that is impossible."""
     if isinstance(value, str):
         said = _said(value)
         if kind == "integer" and isinstance(said, float) and said.is_integer():
@@ -201,7 +201,7 @@ def unknown_tool_error(tool_name: str, names: Iterable[str], which: str = tool_e
 
 
 def json_type(value: object) -> str:
-    """The value's JSON type with its article."""
+    """Return the value's JSON type with its article."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")
 

@@ -205,7 +205,7 @@ def without_tools(judged: Iterable[JudgedCall]) -> list[JudgedCall]:
 
 
 def hands_over(call: JudgedCall) -> bool:
-    """Whether the call submits something to the agent, validly or not, instead of running a tool."""
+    """Return whether the call submits something to the agent, validly or not, instead of running a tool."""
     return call.tool is not None and not call.tool.runs and call.tool.lookup is None
 
 
@@ -326,7 +326,7 @@ class Approvals:
 
 
 def waits(judged: Sequence[JudgedCall]) -> bool:
-    """Whether a call of the turn waits for the user."""
+    """Return whether a call of the turn waits for the user."""
     return any(isinstance(call, WaitingCall) for call in judged)
 
 

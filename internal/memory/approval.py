@@ -107,7 +107,7 @@ _SIGNS = tuple(_folded(sign) for sign in APPROVAL_WORDS["any"])
 
 
 def _read_object(text: str) -> dict[str, object] | None:
-    """The JSON object in the text, or None. A name that occurs twice gets an empty list as its value."""
+    """Return the JSON object in the text, or None. A name that occurs twice gets an empty list as its value."""
     if not text.startswith("{") or len(text) > MAX_ARGUMENTS_LENGTH:
         return None
     try:
@@ -120,7 +120,7 @@ def _read_object(text: str) -> dict[str, object] | None:
 
 
 def _with_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """The object, with [] for repeated names: it is neither a boolean nor an object, so it approves nothing."""
+    """Return the object, with [] for repeated names: it is neither a boolean nor an object, so it approves nothing."""
     values: dict[str, object] = {}
     for name, value in pairs:
         if name in values:
@@ -156,7 +156,7 @@ def call_id(number: int, tool: Tool, arguments: Mapping[str, Any], files: Mappin
 
 
 def is_same_call(identifier: str, tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> bool:
-    """Whether the id belongs to this tool with these arguments and files, whatever its number."""
+    """Return whether the id belongs to this tool with these arguments and files, whatever its number."""
     return re.fullmatch(rf"call_[0-9]+_{_digest(tool, arguments, files)}", identifier) is not None
 
 
@@ -206,7 +206,7 @@ _SAME = re.compile(rf"({_INVISIBLE.pattern})\1{{{_MOST_BLANKS},}}")
 
 
 def code(text: str) -> str:
-    """The text as code: a block that begins with a line end if it has several lines, or else inline code."""
+    """Return the text as code: a block that begins with a line end if it has several lines, or else inline code."""
     if "\n" not in text:
         return inline_code(text)
     shown = _INVISIBLE.sub(_escape, _shortened(text))
@@ -244,7 +244,7 @@ def _short_blanks(run: re.Match[str]) -> str:
 
 
 def _without_stacks(text: str) -> Iterator[str]:
-    """The pieces of a text, with only the first marks on each letter, and the number of the others."""
+    """Yield the pieces of a text, with only the first marks on each letter, and the number of the others."""
     for is_mark, run in groupby(text, key=lambda each: each > "\u02ff" and unicodedata.category(each) in {"Mn", "Me"}):
         piece = "".join(run)
         more = 0
@@ -262,7 +262,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _fence(text: str, least: int) -> str:
-    """A fence with more backticks than any run of backticks in the text."""
+    """Return a fence with more backticks than any run of backticks in the text."""
     return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
@@ -324,7 +324,7 @@ class ImitationGuard:
 
 
 def _letters(text: str) -> str:
-    """The letters of a text as the eye reads them: differences of marks, width, case and look-alikes are removed."""
+    """Return the letters of a text as a reader sees them, without differences of marks, width, case and look-alikes."""
     return _NO_LETTERS.sub("", unicodedata.normalize("NFKD", text).casefold().translate(_LOOKS_LIKE))
 
 
@@ -332,7 +332,7 @@ _SOUGHT = [(_letters(heading), f" {remark}") for heading, remark in _HEADINGS]
 
 
 def _read(token: str) -> str:
-    """The visible letters of a token."""
+    """Return the visible letters of a token."""
     if token.startswith("]("):
         return ""
     return _letters(html.unescape(token))

@@ -71,7 +71,7 @@ class CallRecord(_Record):
     """The result; None while the call waits."""
 
     def ended(self, result: str) -> Self:
-        """The formerly waiting call with its result, the provider's id, and the arguments as the model wrote them.
+        """Return the formerly waiting call with its result, the provider's id, and the model's original arguments.
 
         Another id or other arguments would be another call for the provider, which may refuse it or miss its cache.
         """
@@ -120,7 +120,7 @@ class RoundRecord(_Record):
         return tuple(call for call in self.calls if call.result is None)
 
     def answered(self, results: Iterable[str]) -> Self:
-        """A copy with these results for the waiting calls, in their order."""
+        """Return a copy with these results for the waiting calls, in their order."""
         left = iter(results)
         calls = [call if call.result is not None else call.ended(next(left)) for call in self.calls]
         return self.model_copy(update={"calls": tuple(calls)})
@@ -205,7 +205,7 @@ class State(_Record):
         return self.entries, *(subtask.entries for subtask in (self.plan.subtasks if self.plan else ()))
 
     def with_conversations(self, conversations: Iterable[Iterable[EntryRecord]]) -> Self:
-        """A copy with these entries for the state and for each subtask."""
+        """Return a copy with these entries for the state and for each subtask."""
         entries, *of_subtasks = map(tuple, conversations)
         subtasks = [
             subtask.model_copy(update={"entries": own})
@@ -221,11 +221,11 @@ class State(_Record):
         return tuple(call for entry in last if isinstance(entry, RoundRecord) for call in entry.waiting)
 
     def redacted(self, secrets: Redactor) -> Self:
-        """A copy without these secrets. Arguments stay JSON."""
+        """Return a copy without these secrets. Arguments stay JSON."""
         return self.with_texts(secrets.text, secrets.json_text)
 
     def with_texts(self, change: Callable[[str], str], change_json: Callable[[str], str]) -> Self:
-        """A copy with each text changed by ``change``, and each JSON text by ``change_json``."""
+        """Return a copy with each text changed by ``change``, and each JSON text by ``change_json``."""
 
         def changed(value: object, name: str) -> object:
             if not isinstance(value, str) or name == "kind":
@@ -238,7 +238,7 @@ class State(_Record):
 
 
 def found_tools(state: State | None, toolbox: Toolbox) -> dict[str, Tool]:
-    """The tools that a conversation has found and the node still has, by the names that the model sees."""
+    """Return the tools that a conversation has found and the node still has, by the names that the model sees."""
     if state is None:
         return {}
     tools = (toolbox.find(record.provider, record.tool, record.setting) for record in state.found)
@@ -246,7 +246,7 @@ def found_tools(state: State | None, toolbox: Toolbox) -> dict[str, Tool]:
 
 
 def recorded_tools(found: Iterable[Tool]) -> tuple[ToolRecord, ...]:
-    """Records of the newest tools that were found."""
+    """Return the records of the newest tools that were found."""
     records = [ToolRecord(provider=tool.provider, tool=tool.own_name, setting=tool.setting) for tool in found]
     return tuple(records[-MAX_FOUND_TOOLS:])
 
@@ -266,7 +266,7 @@ def call_of(call: CallRecord, toolbox: Toolbox) -> ToolCall:
 
 
 def findings_block(findings: Iterable[FindingRecord]) -> str:
-    """The findings of subtasks, each in its own tag."""
+    """Return the findings of subtasks, each in its own tag."""
     return "\n".join(
         f'<finding subtask="{attribute(found.subtask)}" completed="{"yes" if found.completed else "no"}">\n'
         f"{escaped(found.answer)}\n</finding>"
@@ -280,7 +280,7 @@ def quoted_result(result: str) -> str:
 
 
 def unread_results(results: Iterable[str]) -> str:
-    """The text of a finding whose model did not use the results in an answer."""
+    """Return the text of a finding whose model did not use the results in an answer."""
     quoted = "\n\n".join(map(quoted_result, results))
     return template.UNREAD_RESULTS.format(results=cut_to_size(quoted, _ALL_RESULTS))
 
@@ -316,13 +316,13 @@ def record_of(judged: JudgedCall, result: str | None = None) -> CallRecord:
 
 
 def waiting_files(state: State | None) -> dict[str, File]:
-    """The files of the waiting calls, by name."""
+    """Return the files of the waiting calls, by name."""
     attached = [file for call in (state.waiting if state else ()) for file in call.attached]
     return {each.name: File(type=FileType(each.kind), **each.model_dump(exclude={"name", "kind"})) for each in attached}
 
 
 def settled(state: State) -> tuple[EntryRecord, ...]:
-    """The conversation of a state, in which the waiting calls are answered as not approved."""
+    """Return the conversation of a state, in which the waiting calls are answered as not approved."""
     if not state.waiting:
         return state.entries
     *before, last = state.entries
@@ -345,7 +345,7 @@ def _unfinished(subtask: SubtaskRecord) -> str:
 
 
 def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]) -> tuple[SourceRecord, ...]:
-    """The sources of the conversation. In a long conversation only the newest are kept."""
+    """Return the sources of the conversation. In a long conversation only the newest are kept."""
     cut = slice(MAX_TITLE_LENGTH)
     new = [
         SourceRecord(number=number, title=source.label[cut], document_id=source.document_id and source.document_id[cut])

@@ -37,13 +37,13 @@ _ADVICE = "give it the variable 'state' of an earlier run, unchanged, or leave i
 
 
 def encode(state: State) -> str:
-    """The state as text, shortened to fit; raises ``ValueError`` if the waiting calls do not fit."""
+    """Return the state as text, shortened to fit; raises ``ValueError`` if the waiting calls do not fit."""
     content = base64.urlsafe_b64encode(_fitted(state.with_texts(wellformed, wellformed))).decode()
     return f"{_BEGINNING}{VERSION}.{_checksum(content)}.{content}"
 
 
 def decode(text: str) -> State | None:
-    """The state in a text; None for a text that means that there is no state.
+    """Return the state in a text; None for a text that means that there is no state.
 
     The checksum detects damage, such as a text that was cut, but not forgery. Raises ``InvalidParameters``, without
     quotations, unless the text is a complete and unchanged state of this version.
@@ -65,12 +65,12 @@ def decode(text: str) -> State | None:
 
 
 def size_of_waiting(call: CallRecord) -> int:
-    """The maximum bytes of JSON of a waiting call in a state. All of them together may have ``MAX_WAITING``."""
+    """Return the maximum bytes of JSON of a waiting call in a state. All of them together may have ``MAX_WAITING``."""
     return len(json.dumps(call.model_dump(), ensure_ascii=False).encode(errors="replace"))
 
 
 def _content(text: str) -> bytes:
-    """The decoded base64, after version and checksum were verified."""
+    """Return the decoded base64, after version and checksum were verified."""
     if not text.startswith(_BEGINNING):
         raise _refused("it is not a state: it does not begin as one")
     version = re.match(r"([0-9]{1,9})\.", text.removeprefix(_BEGINNING))
@@ -91,7 +91,7 @@ def _checksum(content: str) -> str:
 
 
 def _unpacked(content: bytes) -> str:
-    """The unpacked JSON. Unpacking stops at the limit of a state, since a small text can unpack to gigabytes."""
+    """Return the unpacked JSON. Unpacking stops at the limit of a state, since a small text can unpack to gigabytes."""
     unpacker = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
     try:
         written = unpacker.decompress(content, MAX_UNPACKED + 1)
@@ -136,7 +136,7 @@ type _Step = Callable[[State, int], State]
 
 
 def _fitted(state: State) -> bytes:
-    """The packed JSON of a state, shortened until it fits."""
+    """Return the packed JSON of a state, shortened until it fits."""
     every_entry = sum(map(len, state.conversations))
     turns = _turns(state.entries)
     earlier = max(0, len(turns) - 1)
@@ -167,7 +167,7 @@ def _fits(step: _Step, state: State, turns_before: int, number: int) -> bool:
 
 
 def _packed(state: State) -> bytes:
-    """The JSON of a state as a raw deflate stream; empty if it does not fit."""
+    """Return the JSON of a state as a raw deflate stream; empty if it does not fit."""
     give_way()
     entries = list(chain.from_iterable(state.conversations))
     calls = chain.from_iterable(entry.calls for entry in entries if isinstance(entry, RoundRecord))
@@ -194,7 +194,7 @@ def _turns(entries: Sequence[EntryRecord]) -> list[int]:
 
 
 def _changed(change: Callable[[EntryRecord], EntryRecord], state: State, number: int) -> State:
-    """The state with its ``number`` oldest entries changed. Entries of subtasks come last."""
+    """Return the state with its ``number`` oldest entries changed. Entries of subtasks come last."""
     places = count()
     return state.with_conversations(
         [change(entry) if next(places) < number else entry for entry in in_turns(entries)]
@@ -203,7 +203,7 @@ def _changed(change: Callable[[EntryRecord], EntryRecord], state: State, number:
 
 
 def _without_thoughts(entry: EntryRecord) -> EntryRecord:
-    """The entry without thoughts, except for a round with waiting calls: some providers would refuse its results."""
+    """Return the entry without thoughts. A round with waiting calls keeps them, or providers may refuse its results."""
     if not isinstance(entry, RoundRecord) or entry.waiting:
         return entry
     return entry.model_copy(update={"content": ""})
@@ -216,7 +216,7 @@ def _without_context(entry: EntryRecord) -> EntryRecord:
 
 
 def _with_short_results(entry: EntryRecord) -> EntryRecord:
-    """The entry with shortened results. The findings of subtasks count as results."""
+    """Return the entry with shortened results. The findings of subtasks count as results."""
     match entry:
         case UserRecord(findings=findings):
             found = (each.model_copy(update={"answer": _cut_text(each.answer, _KEPT)}) for each in findings)
@@ -230,7 +230,7 @@ def _with_short_results(entry: EntryRecord) -> EntryRecord:
 
 
 def _without_turns(state: State, number: int) -> State:
-    """The state without its oldest turns. A summary is kept."""
+    """Return the state without its oldest turns. A summary is kept."""
     begin = 0
     if number:
         begin = _turns(state.entries)[number]
@@ -239,7 +239,7 @@ def _without_turns(state: State, number: int) -> State:
 
 
 def _without_rounds(state: State, number: int) -> State:
-    """The state with only the first and last entries of the last turn and of each subtask. A summary is kept."""
+    """Return the state with only the first and last entries of the last turn and of each subtask. A summary is kept."""
 
     def shortened(entries: tuple[EntryRecord, ...]) -> tuple[EntryRecord, ...]:
         begun = 1 + any(isinstance(entry, SummaryRecord) for entry in entries[:1])
@@ -255,7 +255,7 @@ def _with_short_texts(state: State, number: int) -> State:
 
 
 def _cut(record: dict[str, Any], limit: int) -> Any:  # noqa: ANN401 - a record's fields
-    """A record with each text cut to this many characters, except for the texts of waiting calls.
+    """Return a record with each text cut to this many characters, except for the texts of waiting calls.
 
     Arguments stay JSON. At the lowest limit, files are removed, and all calls except for the waiting ones, or the last
     one.

@@ -71,7 +71,7 @@ class TurnDisplay:
     """Shows one turn. Pass chunks of raw text to ``feed``, then call ``finish`` once."""
 
     def __init__(self, rule: DisplayRule, calls: CallReader | None = None, tags: tuple[str, ...] = ()) -> None:
-        """``calls`` finds calls in the text, which are not shown; ``tags`` enclose thoughts."""
+        """Create the display. ``calls`` finds calls in the text, which are not shown. ``tags`` enclose thoughts."""
         self._rule = rule
         self._text_calls = calls
         self._splitter = ThoughtSplitter(tags)
@@ -268,7 +268,7 @@ def _steps[S: (AnswerText, ThoughtText)](kind: type[S], text: str) -> Iterator[S
 
 
 def is_plainly_an_answer(text: str) -> bool:
-    """Whether a text is as long as an answer, or formatted like one. More text does not change the result."""
+    """Return whether a text is as long as an answer, or formatted like one. More text does not change the result."""
     if len(text) >= PLAINLY_AN_ANSWER or _BEGINS_A_BLOCK.search(text):
         return True
     if text.isascii():

@@ -200,7 +200,7 @@ class Reading:
         return self._calls.calls() or self._text_calls.calls(self._fallback_id)
 
     def estimated_tokens(self) -> int:
-        """An estimate of the output tokens so far, for a provider that does not report them."""
+        """Return an estimate of the output tokens so far, for a provider that does not report them."""
         calls = (call.name + call.arguments for call in self.calls)
         said = (self.display.text, self.display.thought, self._unparsed.block)
         return sum(map(estimate_tokens, (*said, *calls)))
@@ -227,7 +227,7 @@ class Reading:
         return (self.finish_reason or "").rpartition(".")[2].lower().replace("-", "_")
 
     def seconds_left(self) -> float:
-        """Seconds until the turn's deadline. An answer that the user is already reading has more time."""
+        """Return the seconds until the turn's deadline. An answer that the user is already reading has more time."""
         return (self.span.end if self.is_answering else self.span.deadline).left()
 
     def finish(self, cut: StopReason | None = None) -> Generator[Event, None, ModelTurn]:
@@ -259,7 +259,7 @@ class Reading:
         )
 
     def _content_without_calls(self) -> Content:
-        """The content without the calls in its text, which later prompts show as calls."""
+        """Return the content without the calls in its text, which later prompts show as calls."""
         self._end_text()
         content = joined(self._content)
         block = self._text_calls.block
@@ -429,7 +429,7 @@ class _Draft:
         return self._joined.tell() + len(self._snapshot or "")
 
     def call(self, fallback_id: str) -> ToolCall:
-        """The whole call, with the first reading that is a JSON object, or else with the most likely reading."""
+        """Return the whole call, with the first reading that is a JSON object, or else with the most likely reading."""
         texts = ((text, without_escaped_nul(text)) for text in self._readings())
         call_id = self.id or fallback_id
         if len(call_id) > MAX_CALL_ID:
@@ -439,7 +439,7 @@ class _Draft:
         return next((call for call in (likeliest, *readings) if call.parsed.ok), likeliest)
 
     def _readings(self) -> Iterator[str]:
-        """The possible readings of the arguments, the most likely first.
+        """Yield the possible readings of the arguments, the most likely first.
 
         A key such as ``{`` can make the pieces of one object look like snapshots. Therefore the joined pieces are the
         second reading.
@@ -508,7 +508,7 @@ class CallAssembler:
                 self.kept += draft.kept - before
 
     def calls(self) -> tuple[ToolCall, ...]:
-        """The complete calls, which are assembled and parsed only once."""
+        """Return the complete calls, which are assembled and parsed only once."""
         if self._calls is None:
             self._calls = tuple(
                 draft.call(portable_id(f"{self._fallback_id}_{position}"))

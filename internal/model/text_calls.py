@@ -89,7 +89,7 @@ class TextCalls:
         return ""
 
     def _settled(self, rest: str) -> str:
-        """The part of the last line that cannot become the opening of a call any more."""
+        """Return the part of the last line that cannot become the opening of a call any more."""
         if not self._begun and not self._fence and _MAY_OPEN.fullmatch(rest):
             self._line = rest
             return ""
@@ -101,7 +101,7 @@ class TextCalls:
         return not self._fence and not self._begun and _OPENING.fullmatch(line) is not None
 
     def calls(self, fallback_id: str) -> tuple[ToolCall, ...]:
-        """The calls, in their order."""
+        """Return the calls, in their order."""
         written = list(islice(_blocks(self.block), MAX_CALLS + 1))
         self.has_left_out = len(written) > MAX_CALLS
         return tuple(
@@ -111,7 +111,7 @@ class TextCalls:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """The content of each block. The last block may lack its end."""
+    """Yield the content of each block. The last block may lack its end."""
     inside: list[str] | None = None
     fence = ""
     for line in in_turns(text.split("\n")):
@@ -130,7 +130,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _call(written: str, call_id: str) -> ToolCall:
-    """The call in a block. If the block is not such an object, its whole text becomes the (invalid) arguments."""
+    """Return the call in a block. If the block is not such an object, its text becomes the (invalid) arguments."""
     kept = without_escaped_nul(written)
     had_nul = kept != written
     try:

@@ -56,7 +56,7 @@ _SWITCHED_OFF = {True: False, "enabled": "disabled"}
 
 
 def without_thinking(model: LLMModelConfig, defaults: Mapping[str, Any]) -> LLMModelConfig:
-    """The model with thinking switched off, or the model itself if no parameter switches it on.
+    """Return the model with thinking switched off, or the model itself if no parameter switches it on.
 
     ``defaults`` are the default values of its declared parameters. A switch without an "off" value is omitted.
     """
@@ -98,7 +98,7 @@ class ModelWithFallback:
         return self.first
 
     def can_replace(self, model: LLMModelConfig) -> bool:
-        """Whether another model can be tried after this failure."""
+        """Return whether another model can be tried after this failure."""
         return self.fallback is not None and model is self.first
 
     def use_fallback(self, failure: ModelCallFailed) -> None:
@@ -116,13 +116,13 @@ class ModelWithFallback:
         self._takes_long_descriptions = False
 
     def as_offered(self, tools: Sequence[PromptMessageTool]) -> Sequence[PromptMessageTool]:
-        """The tools as requests offer them now."""
+        """Return the tools as requests offer them now."""
         if self._takes_long_descriptions:
             return tools
         return with_short_descriptions(tools)
 
     def as_sent(self, model: LLMModelConfig) -> LLMModelConfig:
-        """The model with the parameters of its current requests."""
+        """Return the model with the parameters of its current requests."""
         if self._may_think:
             return model
         return self.without_thinking(model)
@@ -170,14 +170,14 @@ class ModelCaller:
     """Tags that enclose the model's thoughts, in addition to ``<think>``."""
 
     def request(self, transcript: Transcript, model: LLMModelConfig, stop: tuple[str, ...]) -> ModelRequest:
-        """The request. Without tools, earlier calls are sent as text too, because Bedrock then refuses calls."""
+        """Return the request. Without tools, earlier calls are sent as text too, because Bedrock then refuses calls."""
         if self.calls_in_text or not self.window.tools:
             return ModelRequest(model, transcript.request_in_text(name_of(model), self.window.tools), stop=stop)
         tools = self.models.as_offered(self.window.tools)
         return ModelRequest(model, transcript.request(name_of(model)), tools, stop)
 
     def offering(self, toolbox: Toolbox) -> "ModelCaller":
-        """A copy that offers these tools in every request."""
+        """Return a copy that offers these tools in every request."""
         if toolbox is self.toolbox:
             return self
         return replace(self, toolbox=toolbox, window=replace(self.window, tools=toolbox.prompt_tools))
@@ -309,7 +309,7 @@ class _Asked:
         return result
 
     def _text_calls(self) -> CallReader:
-        """The reader for calls in the turn's text, for a model that writes them as text."""
+        """Return the reader for calls in the turn's text, for a model that writes them as text."""
         tools = self.caller.toolbox.tools
         if self.caller.calls_in_text and tools:
             return TextCalls()
@@ -343,7 +343,7 @@ class _Asked:
         return (yield from self._ended())
 
     def _ended(self) -> Generator[Event, None, ModelTurn | HostFailure | None]:
-        """The result of a stream that ended without an error; None if another try should follow."""
+        """Return the result of a stream that ended without an error; None if another try should follow."""
         reading = self.reading
         if reading.is_full:
             return (yield from reading.finish(StopReason.SIZE_LIMIT))
@@ -442,7 +442,7 @@ class _Asked:
         return not shared.has_given_up
 
     def _silence(self) -> float:
-        """Seconds of the last try without a chunk."""
+        """Return the seconds of the last try without a chunk."""
         return (self.reading.began_at or self.caller.clock.now()) - self._asked_at
 
     def _stop_thinking(self, request: ModelRequest) -> Generator[Event, None, bool]:
@@ -493,7 +493,7 @@ class _Asked:
 
 
 def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:
-    """The values that the model gives to a tool's ``secret-input`` parameters, even in a call that will not run."""
+    """Yield the model's values for a tool's ``secret-input`` parameters, even in a call that will not run."""
     tool = toolbox.tools.get(call.name)
     secret = []
     if tool:

@@ -78,7 +78,7 @@ class UnparsedCalls:
         return text.removesuffix(self.block)
 
     def _opening(self, text: str, after: int = 0) -> int:
-        """The position where a call may begin, or the end of the text. The text before it is shown."""
+        """Return the position where a call may begin, or the end of the text. The text before it is shown."""
         at = 0
         for opening in _OPENING.finditer(text):
             is_quoted = self._is_code_behind(text[at : opening.start()])
@@ -93,7 +93,7 @@ class UnparsedCalls:
         return end
 
     def _may_begin(self, text: str, at: int) -> bool:
-        """Whether the text after an opening is, or may become, the beginning of a call of an offered tool."""
+        """Return whether the text after an opening is, or may become, the beginning of a call of an offered tool."""
         if found := _BEGINS_CALL.match(text, at):
             return found["name"] is None or found["name"] in self.tools
         return _MAY_BEGIN_CALL.match(text, at) is not None

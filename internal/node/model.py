@@ -83,11 +83,11 @@ class ModelSelection(BaseModel):
         return _positive_int(self.config.completion_params.get("max_tokens")) or 0
 
     def can_call_tools(self) -> bool:
-        """Whether the model may be able to call tools. An unknown model is tried."""
+        """Return whether the model may be able to call tools. An unknown model is tried."""
         return self.lists_tool_calls() or _STREAMED_CALLS in (self.features or ())
 
     def lists_tool_calls(self) -> bool:
-        """Whether Dify lists the model with tool calls, or does not describe it.
+        """Return whether Dify lists the model with tool calls, or does not describe it.
 
         The feature of streamed calls alone does not count: the SDK's class for compatible servers lists it for a model
         that a person enters, even if it drops the tools.
@@ -111,7 +111,7 @@ class ModelSelection(BaseModel):
         return self.model_copy(update={"history": history})
 
     def visible_history(self, thought_tags: tuple[str, ...] = ()) -> tuple[PromptMessage, ...]:
-        """The history without the thoughts that Dify stores in answers, and without media that the model refuses."""
+        """Return the history without stored thoughts, and without media that the model refuses."""
 
         def visible(medium: Medium) -> Part:
             if self.can_take(medium.type.value):

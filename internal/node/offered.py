@@ -67,7 +67,7 @@ def safe_property_names(schema: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _is_referred_to(schema: Mapping[str, Any]) -> bool:
-    """Whether a reference points to the schema itself, or to a part of it that is not a definition."""
+    """Return whether a reference points to the schema itself, or to a part of it that is not a definition."""
     references: list[object] = []
 
     def collected(part: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -79,7 +79,7 @@ def _is_referred_to(schema: Mapping[str, Any]) -> bool:
 
 
 def with_property_names(schema: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The schema of an object with these names for its properties instead of their own."""
+    """Return the schema of an object with these names for its properties instead of their own."""
     renamed = dict(schema)
     properties = dict(schema.get("properties", {}))
     for own in names.keys() & properties.keys():
@@ -103,7 +103,7 @@ def _joined(part: Mapping[str, Any], more: str) -> str:
 
 
 def offered_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a tool's schema, with all schemas in it, in the form that a model sees."""
+    """Return a copy of a tool's schema, with all schemas in it, in the form that a model sees."""
     offered: dict[str, Any] = rewritten(schema, _offered_part)
     return {**offered, "properties": offered.get("properties", {})}
 
@@ -143,7 +143,7 @@ def _with_items(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _types(part: Mapping[str, Any]) -> list[str]:
-    """The types that a schema names. The schema may be unchecked."""
+    """Return the types that a schema names. The schema may be unchecked."""
     named = part.get("type")
     if not isinstance(named, list):
         named = [named]

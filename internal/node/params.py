@@ -86,7 +86,7 @@ class Items[T]:
 
 
 def _text(value: object, *_: object) -> str:
-    """The value as text. Dify parses a template that happens to be JSON, so this is turned back into text."""
+    """Return the value as text. Dify parses a template that happens to be JSON, so this is turned back into text."""
     if _was_left_alone(value):
         return ""
     if isinstance(value, dict | list):
@@ -244,7 +244,7 @@ class StrategyParams(BaseModel):
         return bool(self.approval_required) or ExtraOutput.STATE in self.extra_outputs
 
     def redacted(self, secrets: Redactor) -> Self:
-        """A copy without the node's secrets in everything that the model reads.
+        """Return a copy without the node's secrets in everything that the model reads.
 
         ``runtime_parameters`` stay unchanged for the tools. ``state`` stays too: it is encoded, and redacted when it is
         decoded.
@@ -313,17 +313,17 @@ _PUBLIC_TYPES = frozenset({"select", "boolean", "checkbox", "number"})
 
 
 def node_secrets(raw_tools: Iterable[Mapping[str, Any]]) -> Redactor:
-    """A redactor for every secret that the developer set."""
+    """Return a redactor for every secret that the developer set."""
     return Redactor.of(secret for raw in raw_tools for _, _, secrets in _values_of(raw) for secret in secrets)
 
 
 def public_values(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that the developer set in a tool, except for those that are or contain a secret."""
+    """Return the values that the developer set in a tool, except for those that are or contain a secret."""
     return {name: value for name, value, secrets in _values_of(raw) if not secrets}
 
 
 def _values_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any, list[str]]]:
-    """Each value that the developer set, with the secrets in it."""
+    """Yield each value that the developer set, with the secrets in it."""
     runtime = raw.get("runtime_parameters")
     listed = raw.get("parameters")
     declared = []
@@ -339,7 +339,7 @@ def _values_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any, list[str]]]:
 
 
 def _named(value: object) -> Iterator[str]:
-    """All values below a name of a secret."""
+    """Yield all values below a name of a secret."""
     for name, item in members(value):
         if looks_secret(name):
             yield from texts_in(item)

@@ -68,7 +68,7 @@ def kept[T](make: Callable[[dict[str, Any]], T]) -> Callable[[Mapping[str, Any]]
 
 
 def resolve(schema: object, reference: str) -> object:
-    """The part of this schema that a reference points to; raises ``SchemaUnusable``. Nothing is ever fetched."""
+    """Return the part of this schema that a reference points to; raises ``SchemaUnusable``. Nothing is ever fetched."""
     shown = f"the reference {reference[:100]!r}"
     if not reference.startswith("#"):
         raise SchemaUnusable(f"{shown} leads out of it")
@@ -86,7 +86,7 @@ def resolve(schema: object, reference: str) -> object:
 
 
 def rewritten(node: Any, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Any:  # noqa: ANN401 - JSON
-    """A copy of a schema in which each schema is changed, the innermost first."""
+    """Return a copy of a schema in which each schema is changed, the innermost first."""
     if isinstance(node, list):
         return [rewritten(item, change) for item in node]
     if not isinstance(node, Mapping):
@@ -139,7 +139,7 @@ class _Measured:
             raise SchemaUnusable(_TOO_LARGE)
 
     def _of(self, node: object, path: frozenset[str], same: frozenset[str] = frozenset()) -> _Size:
-        """The size of a schema; ``path`` are the references that led to it.
+        """Return the size of a schema; ``path`` are the references that led to it.
 
         ``same`` are the references that led here directly, without a keyword in between. Following one of them again
         would never end.
@@ -176,7 +176,7 @@ class _Measured:
         return _Size(*map(sum, zip(*sizes, strict=True)))
 
     def _referred_to(self, node: Mapping[str, Any], path: frozenset[str], same: frozenset[str]) -> Iterator[_Size]:
-        """The size of the schema that a reference points to, if there is one."""
+        """Yield the size of the schema that a reference points to, if there is one."""
         if not str(node.get("$dynamicRef", "#")).startswith("#"):
             raise SchemaUnusable(f"the reference {str(node['$dynamicRef'])[:100]!r} leads out of it")
         reference = node.get("$ref")
@@ -225,7 +225,7 @@ _library = cache(_Library)
 
 @lru_cache(maxsize=1_000)
 def pattern_weight(pattern: str) -> int:
-    """The relative cost of a regular expression; raises ``SchemaUnusable`` if it is invalid or too large."""
+    """Return the relative cost of a regular expression; raises ``SchemaUnusable`` if it is invalid or too large."""
     give_way()
     if len(pattern) <= 2_000:  # noqa: PLR2004 - the limit of docs/answer-schema.md
         library = _library()
@@ -285,7 +285,7 @@ class Check:
         return replace(self, more=lambda value: chain(self.more(value), more(value)))
 
     def accepts(self, value: object) -> bool:
-        """Whether a value fits, as far as JSON Schema can express it."""
+        """Return whether a value fits, as far as JSON Schema can express it."""
         text = to_json(value)
         size = self._measured.size
         work = (1 + size.keywords + 100 * size.slow) * _parts(value, text)
@@ -300,7 +300,7 @@ class Check:
         return False
 
     def errors(self, value: object) -> list[ValidationError]:
-        """The library's errors, one for each place; none if they would be too large, because they copy the value."""
+        """Return the library's errors, one for each place; none if they would be too large: they copy the value."""
         text = to_json(value)
         recursions = self._measured.recursions
         work = (1 + self._measured.size.keywords + self._measured.length // 1_000) * _parts(value, text)
@@ -360,7 +360,7 @@ def _compiled(schema: Mapping[str, Any]) -> Validator:
 
 
 def _parts(value: object, text: bytes) -> int:
-    """An upper bound of the parts of a JSON value. Long texts and costly numbers count as several parts."""
+    """Return an upper bound of the parts of a JSON value. Long texts and costly numbers count as several parts."""
     if isinstance(value, str):
         marks = 0
     else:
@@ -399,7 +399,7 @@ class _Leaf(NamedTuple):
 
 
 def _leaves(error: ValidationError) -> list[_Leaf]:
-    """The single problems in an error, the most informative first."""
+    """Return the single problems in an error, the most informative first."""
     place = tuple(error.instance_path)
     branches = _branches(error)
     types = [_types_at(place, branch) for branch in branches or [[error]]]
@@ -411,7 +411,7 @@ def _leaves(error: ValidationError) -> list[_Leaf]:
 
 
 def _branches(error: ValidationError) -> list[list[ValidationError]]:
-    """The errors of each alternative; empty if an alternative fits or there are none."""
+    """Return the errors of each alternative; empty if an alternative fits or there are none."""
     branches: list[list[ValidationError]] = getattr(error.kind, "context", [])
     if all(branches):
         return branches
@@ -428,13 +428,13 @@ def _telling(error: ValidationError) -> int:
 
 
 def _types_at(place: Place, errors: Iterable[ValidationError]) -> list[str]:
-    """The types that would have been right at a place; empty if the type is not wrong."""
+    """Return the types that would have been right at a place; empty if the type is not wrong."""
     wrong = (error for error in errors if error.kind.name == "type" and tuple(error.instance_path) == place)
     return next((error.kind.as_dict()["types"] for error in wrong), [])
 
 
 def _distance(place: Place, errors: Sequence[ValidationError]) -> tuple[bool, bool, int]:
-    """How far a value is from an alternative: whether its type or its kind differs, and the number of errors."""
+    """Return how far a value is from an alternative: whether its type or its kind differs, and the number of errors."""
     kinds = [each.kind.name for each in errors if len(each.instance_path) <= len(place) + 1]
     is_other_kind = "const" in kinds or "enum" in kinds
     return bool(_types_at(place, errors)), is_other_kind, len(errors)
@@ -469,7 +469,7 @@ def _problem(error: ValidationError) -> Problem:
 
 
 def quoted(value: object) -> str:
-    """A value as JSON, shortened if it is long."""
+    """Return a value as JSON, shortened if it is long."""
     if isinstance(value, str | list):  # Most of a long value need not be written out.
         value = value[: _MAX_QUOTE_LENGTH + 1]
     text = json.dumps(value, ensure_ascii=False)
@@ -543,7 +543,7 @@ class _Fitting:
         return [change for change in found if change is not None]
 
     def _change(self, leaf: _Leaf, *, to_text: bool) -> tuple[Place, object] | None:
-        """The place and its new value; None if only the model can know the right value."""
+        """Return the place and its new value; None if only the model can know the right value."""
         place = leaf.place
         value = leaf.error.instance
         kind = leaf.error.kind

@@ -65,7 +65,7 @@ class Skills:
         return [skill for skill, end in zip(newest, ends, strict=True) if end <= most]
 
     def block(self, known: Sequence[Skill]) -> str:
-        """The block of the system prompt about skills; "" if there are none."""
+        """Return the block of the system prompt about skills; "" if there are none."""
         if not self.by_name:
             return ""
         listed = (f"- {skill.name}: {skill.description}" for skill in self.by_name.values())
@@ -105,7 +105,7 @@ type _Fields = list[tuple[str, str]]
 
 
 def _documents(lines: Sequence[str]) -> list[tuple[int, _Fields, list[str]]]:
-    """The documents of a text: the number of the first line, the fields, and the lines of the body."""
+    """Return the documents of a text: the number of the first line, the fields, and the lines of the body."""
     documents = list[tuple[int, _Fields, list[str]]]()
     at = 0
     while at < len(lines):
@@ -122,7 +122,7 @@ def _documents(lines: Sequence[str]) -> list[tuple[int, _Fields, list[str]]]:
 
 
 def _header(lines: Sequence[str], start: int) -> tuple[_Fields, int] | None:
-    """The fields of a document that begins here, and the line after them; None if it is a horizontal rule in a body.
+    """Return the fields of a document that begins here, and the line after them; None for a horizontal rule in a body.
 
     A header must have a name. Only the first header of a text may lack it, because only a header can stand there.
     """
@@ -142,7 +142,7 @@ def _header(lines: Sequence[str], start: int) -> tuple[_Fields, int] | None:
 
 
 def _by_yaml(header: str) -> _Fields:
-    """The fields of a header by YAML's rules, each value on one line; empty if it is not a YAML mapping."""
+    """Return the fields of a header by YAML's rules, each value on one line; empty if it is not a YAML mapping."""
     try:
         root = yaml.compose(header, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError):
@@ -166,7 +166,7 @@ def _one_line(value: yaml.Node) -> str:
 
 
 def _by_lines(header: Iterable[str]) -> _Fields:
-    """The fields of a header that is not quite YAML, such as ``description: when: now``."""
+    """Return the fields of a header that is not quite YAML, such as ``description: when: now``."""
     fields: _Fields = []
     for line in map(str.rstrip, header):
         if found := _FIELD.fullmatch(line):
@@ -180,7 +180,7 @@ def _by_lines(header: Iterable[str]) -> _Fields:
 
 
 def _plain(value: str) -> str:
-    """A value on one line, without YAML's quotes and marks."""
+    """Return a value on one line, without YAML's quotes and marks."""
     words = value.split()
     text = " ".join(words[1:] if words and words[0] in _BLOCK_MARKS else words)
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":

@@ -44,7 +44,7 @@ _ASCII_WORDS = str.maketrans({chr(each): " " for each in range(128) if not chr(e
 
 
 def _comparable(text: str) -> str:
-    """The words of a text in lower case, with a space before and after each."""
+    """Return the words of a text in lower case, with a space before and after each."""
     if text.isascii():
         return f" {text.lower().translate(_ASCII_WORDS)} "
     words = re.findall(_WORDS, unicodedata.normalize("NFKC", text).casefold())
@@ -52,7 +52,7 @@ def _comparable(text: str) -> str:
 
 
 def _terms(query: str) -> Iterator[str]:
-    """The strings to search for: beginnings of words, and pairs of characters in scripts without spaces."""
+    """Yield the strings to search for: beginnings of words, and pairs of characters in scripts without spaces."""
     for unspaced, word in re.findall(_WORDS, _comparable(query)):
         if unspaced:
             yield from map("".join, pairwise(unspaced)) if len(unspaced) > 1 else unspaced
@@ -102,7 +102,7 @@ class ToolSearch:
         return new
 
     def best(self, query: str) -> list[Tool]:
-        """The tools that match the words best by BM25. Equal tools keep the order of the panel."""
+        """Return the tools that match the words best by BM25. Equal tools keep the order of the panel."""
         texts = self._texts
         scores = defaultdict[int, float](float)
         mean_length = sum(len(text) for _, text in texts) / max(1, len(texts))
@@ -122,7 +122,7 @@ class ToolSearch:
 
 
 def _said_of(tool: Tool) -> str:
-    """The searchable text of a tool. A name such as ``getWeather`` is found as a whole and by its parts."""
+    """Return the searchable text of a tool. A name such as ``getWeather`` is found as a whole and by its parts."""
     if tool.name == tool.own_name:
         name = tool.name
     else:
@@ -132,7 +132,7 @@ def _said_of(tool: Tool) -> str:
 
 
 def _line(description: str) -> str:
-    """The first line of a description, shortened."""
+    """Return the first line of a description, shortened."""
     first = next(iter(description.strip().splitlines()), "").strip()
     if len(first) <= _LINE_LENGTH:
         return first

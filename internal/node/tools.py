@@ -27,13 +27,16 @@ _BEGINS_A_NAME = re.compile(r"[a-zA-Z]")
 
 
 def _matching_entries(name: str, provider: str, allowed: frozenset[str]) -> frozenset[str]:
-    """The allow-list entries that match this tool: its name, or ``provider/name`` with the full provider or its end."""
+    """Return the allow-list entries that match this tool.
+
+    An entry is the name of the tool, or ``provider/name`` with the full provider or its end.
+    """
     parts = [*provider.split("/"), name]
     return allowed & {"/".join(parts[start:]) for start in range(len(parts))}
 
 
 def name_in_history(name: str) -> str:
-    """The name of a call in a form that model APIs accept. A model may invent a tool with any name.
+    """Return the name of a call in a form that model APIs accept. A model may invent a tool with any name.
 
     A name that does not begin with a letter gets the prefix ``tool_`` (docs/model-facts.md, "Names and schemas that
     APIs refuse").
@@ -45,7 +48,7 @@ def name_in_history(name: str) -> str:
 
 
 def _free_name(name: str, provider: str, taken: Iterable[str]) -> str:
-    """A unique name that model APIs accept. Tools with the same name get their provider's name as a prefix."""
+    """Return a unique name that model APIs accept. Tools with the same name get their provider's name as a prefix."""
     plain = name_in_history(name)
     if not re.search(r"[a-zA-Z0-9]", plain):
         plain = "tool"
@@ -56,7 +59,7 @@ def _free_name(name: str, provider: str, taken: Iterable[str]) -> str:
 
 
 def name_files(files: Iterable[File]) -> dict[str, File]:
-    """A distinct, readable name for each of this turn's files."""
+    """Return a distinct, readable name for each of this turn's files."""
     named: dict[str, File] = {}
     for position, file in enumerate(files, start=1):
         name = file.filename or f"{file.type.value}-{position}{file.extension or ''}"
@@ -168,7 +171,7 @@ def _read_parameter(raw: Mapping[str, Any], name: str, file_names: Sequence[str]
 
 @kept
 def _usable(own: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[Sentence]]:
-    """A schema without its unusable parts, the part of it that is checked, and a note on each unusable part.
+    """Return a schema without its unusable parts, the part of it that is checked, and a note on each unusable part.
 
     An enum that no value of its type can satisfy is not checked. Dify does not send the targets of references
     (docs/host-facts.md, "The tools parameter").
@@ -292,7 +295,7 @@ class Tool:
         return {self.own_names.get(name, name): value for name, value in arguments.items()}
 
     def in_told_names(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments under the names that the model sees."""
+        """Return the arguments under the names that the model sees."""
         return {self._told_names.get(name, name): value for name, value in arguments.items()}
 
     @cached_property
@@ -307,7 +310,7 @@ class Tool:
         return replace(check_of(with_property_names(self.check.schema, self._told_names)), more=self.check.more)
 
     def files_in(self, arguments: Mapping[str, Any]) -> list[str]:
-        """The names of files in a call's arguments."""
+        """Return the names of files in a call's arguments."""
         given = [value for name, value in arguments.items() if self.parameters[name].takes_files]
         return [str(name) for value in given for name in (value if isinstance(value, list) else [value])]
 
@@ -351,7 +354,7 @@ class Toolbox:
     """Names of tools that may be called, but that prompts do not offer until the model finds them."""
 
     def find(self, provider: str, own_name: str, setting: str) -> Tool | None:
-        """The node's tool with this name in Dify, whatever name the model uses.
+        """Return the node's tool with this name in Dify, whatever name the model uses.
 
         If it is the only one, its setting may have changed; None if there are several that cannot be distinguished.
         """
@@ -363,11 +366,11 @@ class Toolbox:
         return None
 
     def with_tool(self, tool: Tool) -> "Toolbox":
-        """A copy with one more tool, a virtual one, at the end."""
+        """Return a copy with one more tool, a virtual one, at the end."""
         return replace(self, tools={**self.tools, tool.name: tool})
 
     def holding_back(self, most: int) -> "Toolbox":
-        """A copy that offers only the first tools if there are more than ``most``; 0 offers all."""
+        """Return a copy that offers only the first tools if there are more than ``most``; 0 offers all."""
         first = None
         if 0 < most < len(self.tools):
             first = min(most, _FIRST_OFFERED)
@@ -467,7 +470,7 @@ def _hint(entry: str, offered: Sequence[str]) -> str:
 
 
 def _notes_on_allowed(unmet: Sequence[str]) -> Iterator[Sentence]:
-    """A note for each of the first names in ``allowed_tools`` that match no tool."""
+    """Yield a note for each of the first names in ``allowed_tools`` that match no tool."""
     for entry in unmet[:_MAX_NAMED]:
         hint = ""
         if looks_like_selector(entry):

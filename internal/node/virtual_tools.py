@@ -65,7 +65,7 @@ def read_result_tool(lookup: Lookup) -> Tool:
 
 
 def find_tools_tool(count: int, lookup: Lookup) -> Tool:
-    """The tool that finds other tools; ``count`` is the number of tools that a prompt does not offer at first."""
+    """Return the tool that finds other tools. ``count`` is the number of tools that prompts do not offer at first."""
     query = {"type": "string", "maxLength": MAX_WANTED_LENGTH, "description": template.TOOL_QUERY_DESCRIPTION}
     return _virtual(FIND_TOOLS, template.FIND_TOOLS_DESCRIPTION.format(count=count), _closed({"query": query}), lookup)
 
@@ -76,7 +76,10 @@ def read_skill_tool(names: Iterable[str], lookup: Lookup) -> Tool:
 
 
 def answer_tool(answer_schema: str) -> Tool:
-    """The tool whose arguments are the answer; raises ``InvalidParameters`` unless the text is an object's schema."""
+    """Return the tool whose arguments are the answer.
+
+    Raises ``InvalidParameters`` unless the text is the schema of an object.
+    """
     if looks_like_selector(answer_schema):
         raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")
     try:

@@ -90,7 +90,7 @@ class KeptResults:
         return True
 
     def get(self, name: str) -> ToolOutcome | None:
-        """The result with this id; None if it was not kept, or was dropped."""
+        """Return the result with this id; None if it was not kept, or was dropped."""
         return self._kept.get(name)
 
     def read(self, ids: Sequence[str], limit: int, arguments: Mapping[str, Any]) -> tuple[str, OurWords | None]:

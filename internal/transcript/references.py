@@ -48,7 +48,7 @@ class References:
     """Replaces the references in the calls of one turn with results."""
 
     def __init__(self, results: KeptResults, ids: Sequence[str], deadline: Deadline) -> None:
-        """``ids`` are the ids of the conversation's results. After the deadline no result is parsed any more."""
+        """Use results with these ids of the conversation. After the deadline no result is parsed any more."""
         self._results = results
         self._ids = ids
         self._known = frozenset(ids)
@@ -123,7 +123,7 @@ class References:
         return part
 
     def _json_of(self, name: str, kept: ToolOutcome) -> Any:  # noqa: ANN401 - JSON
-        """The JSON of a result: the value, or a list of several values.
+        """Return the JSON of a result: the value, or a list of several values.
 
         Each result is parsed only once, because a long one takes time. A parsed value takes ten times the memory of its
         text, so only the last ones are kept.
@@ -150,19 +150,19 @@ class References:
 
 
 def _length_of(kept: ToolOutcome | None) -> int:
-    """Characters of a result's JSON."""
+    """Return the number of characters of a result's JSON."""
     if kept is None:
         return 0
     return sum(map(len, kept.sent_json))
 
 
 def _result_of(reference: str) -> str:
-    """The id of the result that a reference points to."""
+    """Return the id of the result that a reference points to."""
     return reference.partition("#")[0]
 
 
 def _references(value: object) -> Iterator[str]:
-    """The texts in a value, at any depth, that are exactly a reference."""
+    """Yield the texts in a value, at any depth, that are exactly a reference."""
     for scalar in scalars(value):
         if isinstance(scalar, str) and scalar.startswith("result:") and _REFERENCE.fullmatch(scalar):
             yield scalar

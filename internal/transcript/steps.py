@@ -209,7 +209,7 @@ def _recorded_question(record: UserRecord) -> UserPromptMessage:
 
 
 def _recorded_round(entry: RoundRecord, toolbox: Toolbox) -> Messages:
-    """The messages of a recorded round. The result of a waiting call is ``template.APPROVAL_NOT_GIVEN``."""
+    """Return the messages of a recorded round. The result of a waiting call is ``template.APPROVAL_NOT_GIVEN``."""
     calls = [call_of(call, toolbox) for call in in_turns(entry.calls)]
     results = [template.APPROVAL_NOT_GIVEN if call.result is None else call.result for call in entry.calls]
     written = [call.written_back() for call in calls]
@@ -218,7 +218,7 @@ def _recorded_round(entry: RoundRecord, toolbox: Toolbox) -> Messages:
 
 
 def _results(calls: Sequence[ToolCall], results: Sequence[str]) -> Messages:
-    """One result for each call, in their order."""
+    """Return one result for each call, in their order."""
     return tuple(
         ToolPromptMessage(content=as_data(result), tool_call_id=call.id, name=name_in_history(call.name))
         for call, result in zip(calls, results, strict=True)
@@ -431,7 +431,7 @@ type Step = EarlierStep | UserInput | Round | ResumedRound | AssistantText | Age
 
 
 def records_of(steps: Iterable[Step]) -> list[EntryRecord]:
-    """The records of these steps for later runs."""
+    """Return the records of these steps for later runs."""
     return [record for step in in_turns(steps) for record in step.records]
 
 
@@ -440,7 +440,7 @@ def earlier_steps(entries: Iterable[EntryRecord], toolbox: Toolbox) -> tuple[Ear
 
 
 def lasting_results(step: Step) -> Iterator[str]:
-    """The tool results of a step for later runs and other conversations, in the order of its messages."""
+    """Yield the tool results of a step for later runs and other conversations, in the order of its messages."""
     match step:
         case Round() | ResumedRound():
             yield from step.lasting_results

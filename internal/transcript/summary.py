@@ -72,7 +72,7 @@ class OlderMessages:
 
 
 def _told(message: PromptMessage, thought_tags: tuple[str, ...]) -> Iterator[str]:
-    """The text of a message as a quotation, without media."""
+    """Yield the text of a message as a quotation, without media."""
     text = message.get_text_content()
     match message:
         case SummaryMessage():
@@ -88,7 +88,7 @@ def _told(message: PromptMessage, thought_tags: tuple[str, ...]) -> Iterator[str
 
 
 def _within_tokens(text: str) -> str:
-    """The text, cut to the maximum tokens of a summary."""
+    """Return the text, cut to the maximum tokens of a summary."""
     tokens = estimate_tokens(text)
     while tokens > MAX_SUMMARY_TOKENS:  # parts may have different scripts, so one cut may not be enough
         text = cut_to_size(text, len(text) * MAX_SUMMARY_TOKENS // tokens, template.CHARACTERS_NOT_KEPT.format)

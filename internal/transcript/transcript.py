@@ -207,7 +207,7 @@ class Transcript:
         return self.steps[self._earlier :]
 
     def messages(self) -> list[PromptMessage]:
-        """The messages in their stored form."""
+        """Return the messages in their stored form."""
         return [entry.message for entry in self._entries]
 
     def request(self, model: str) -> list[PromptMessage]:
@@ -258,7 +258,7 @@ class Transcript:
         return times
 
     def tokens_of_opaque_bodies(self) -> int:
-        """Number of tokens that a provider's opaque bodies take in the messages."""
+        """Return the number of tokens that a provider's opaque bodies take in the messages."""
         tokens = 0
         for entry in in_turns(self._entries):
             without = without_opaque_body(entry.message)
@@ -281,7 +281,7 @@ class Transcript:
         return True
 
     def earlier_turns(self, recent: float) -> range:
-        """Positions of the turns before the question, except for the newest with at most ``recent`` tokens in total."""
+        """Return the positions of the turns before the question, except the newest with ``recent`` tokens in total."""
         first = sum(isinstance(each.message, SystemPromptMessage) for each in self._entries[:1])
         end = self._question
         newest = 0
@@ -294,7 +294,7 @@ class Transcript:
         return range(first, first)
 
     def earlier_rounds(self, excess: float) -> Iterator[range]:
-        """Positions of the oldest rounds that have ``excess`` tokens in total, never including the last round.
+        """Yield the positions of the oldest rounds with ``excess`` tokens in total, never including the last round.
 
         The first rounds are those between the question and the user's addition to it, followed by the rounds after it.
         """
