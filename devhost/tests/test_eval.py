@@ -266,7 +266,7 @@ def test_an_interrupted_evaluation_goes_on_where_it_was(
     pipe.write_text("no pipe any more")
     results.write_bytes(interrupted + b'{"case": "cut o')
     assert evaluate(file, *options) == 0
-    assert "goes on: 2 of 4 runs are there" in capsys.readouterr().out
+    assert "continuing: 2 of 4 runs have a result" in capsys.readouterr().out
     assert results.read_bytes().startswith(interrupted)
     assert [line["case"] for line in result_lines(results)] == ["greets", "moods", "hangs", "draws"]
 
@@ -274,8 +274,8 @@ def test_an_interrupted_evaluation_goes_on_where_it_was(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--fresh"], "begins again: 1 of 2 runs are kept in"),
-        (["--param", "mood=calm"], "begins again: cases, scripts or options changed since the interrupted"),
+        (["--fresh"], "starting over: 1 of 2 runs are kept in"),
+        (["--param", "mood=calm"], "starting over: cases, scripts or options changed since the interrupted"),
     ],
 )
 def test_an_evaluation_that_begins_again_keeps_the_one_before(

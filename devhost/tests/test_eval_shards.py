@@ -120,7 +120,7 @@ def test_an_interrupted_shard_goes_on(tmp_path: Path, shards: list[Path], capsys
     finished = shards[1].read_bytes()
     shards[1].write_bytes(b"".join(finished.splitlines(keepends=True)[:3]))
     assert evaluate(tmp_path / "cases.yaml", "--shard", "2/3") == 0
-    assert "goes on: 2 of 5 runs are there" in capsys.readouterr().out
+    assert "continuing: 2 of 5 runs have a result" in capsys.readouterr().out
     assert len(result_lines(shards[1])) == 5
 
 
