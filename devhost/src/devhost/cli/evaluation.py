@@ -175,14 +175,14 @@ class EvalReportOptions:
     color: bool = color_option()
 
     def refuse(self, source: Path) -> None:
-        """Raises an error if an output file cannot be written or must not be overwritten, above all the `source`."""
+        """Raises an error if an output file cannot be written or must not be overwritten, such as the `source`."""
         if self.page is not None:
             refuse_to_destroy(self.page, source, force=False)
         if self.junit is not None and not self.junit.parent.is_dir():
             raise SuiteError(f"--junit {self.junit}: the folder {self.junit.parent} does not exist")
 
     def other(self, results: Path, last: Evaluation | None) -> Evaluation | None:
-        """Returns the evaluation to compare with. `last` is the evaluation that the file of results holds so far."""
+        """Returns the evaluation to compare with. `last` is the evaluation that is now in the file of results."""
         if self.against is None:
             return None
         if self.against != LAST:
@@ -203,7 +203,7 @@ class EvalCommand(click.Command):
         info_name: str | None,
         args: list[str],
         parent: click.Context | None = None,
-        **extra: Any,  # noqa: ANN401 - click's
+        **extra: Any,  # noqa: ANN401 - click passes anything
     ) -> click.Context:
         if args[:1] == [merge_.name]:
             return merge_.make_context(f"{info_name} {merge_.name}", args[1:], parent, **extra)
@@ -358,7 +358,7 @@ def _hosted(
 
 
 class _WhileStarting(Watcher):
-    """Shows what is printed before the first run, such as that a .venv is made or what an MCP server loses in Dify."""
+    """Shows output before the first run, such as the creation of a .venv or a limitation of an MCP server in Dify."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -370,7 +370,7 @@ class _WhileStarting(Watcher):
 def _done(
     console: Console, file: Path, last: Evaluation | None, header: ResultsHeader, *, fresh: bool
 ) -> ResultsReader | None:
-    """Returns the results of an interrupted evaluation that this one continues.
+    """Returns the results of an interrupted evaluation that the new one continues.
 
     The file of any other evaluation is renamed, so that it is not overwritten.
     """

@@ -35,11 +35,11 @@ class FlowGroup(click.Group):
     ),
 )
 def flow() -> None:
-    """Play a chatflow or workflow on Dify's own engine, without Dify. Without a command's name, the flow is run."""
+    """Play a chatflow or workflow on Dify's own engine, without Dify. The default command is `run`."""
 
 
 @command(*RUN_GROUPS, of=flow)
-def run(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - as devhost run and chat
+def run(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - one argument per group of options
     """Play a flow, and show what its nodes do.
 
     A chatflow plays the script's whole conversation. A script that names its flow is a case and needs no FILE.
@@ -54,7 +54,7 @@ def run(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - as devhost 
 
 
 @command(*CHAT_GROUPS, of=flow)
-def chat(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - as devhost run and chat
+def chat(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - one argument per group of options
     """Have a conversation with a chatflow, one message per line.
 
     For example:

@@ -112,7 +112,7 @@ def called(model: PluginModel, request: ModelRequest, view: ModelView) -> CallAn
             answered.usage = delta["usage"] or answered.usage
             answered.finish_reason = delta["finish_reason"] or answered.finish_reason
     except PluginModelError as error:
-        answered.error = replace(error.failed, node=None)  # there is no Agent node here
+        answered.error = replace(error.failed, node=None)  # a model call has no Agent node
     answered.seconds = round(time.monotonic() - began, 3)
     return answered
 

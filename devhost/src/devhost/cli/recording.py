@@ -66,11 +66,11 @@ def record(options: RecordOptions) -> int:
 
 @command(ForkOptions, ModelOptions, HostOptions, ViewOptions)
 def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: ViewOptions) -> int:
-    """Run a traced run again from a round on, with a change.
+    """Run a traced run again from a given round, with a change.
 
-    Both runs are shown side by side. The rounds before the change are repeated as recorded. After them, a real model
-    answers, or --script, or else the recording. Tool calls are answered from the recording, and a call that was not
-    recorded fails; with --live-tools, the tools run.
+    Both runs are shown side by side. The rounds before the change are repeated as recorded. Later rounds are answered
+    by a real model, by --script, or else from the recording. Tool calls are answered from the recording, and a call
+    that was not recorded fails; with --live-tools, the tools run.
 
     For example:
       devhost run --example helpdesk --trace run.jsonl

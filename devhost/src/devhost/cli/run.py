@@ -45,7 +45,7 @@ SOURCES = frozenset({".py", ".yaml", ".yml", ".toml", ".txt", ".md", ".html", ".
 def run_again_on_changes(arguments: Sequence[str], paths: Iterable[Path]) -> int:
     """Runs a command after each change of these files and folders, until Ctrl-C.
 
-    `arguments` are the arguments of the command, including --watch.
+    `arguments` contains the arguments of the command, including --watch.
     """
     from watchfiles import Change, DefaultFilter, watch  # noqa: PLC0415 - only --watch needs it
 
@@ -113,25 +113,25 @@ class OtlpOptions:
             except BaseException:
                 try:
                     self._send(file, self.endpoint)
-                except HostError as error:  # it must not hide the failure of the run
+                except HostError as error:  # a failure to send must not hide the failure of the run
                     click.echo(str(error), err=True)
                 raise
             self._send(file, self.endpoint)
 
     def _send(self, file: Path, address: str) -> None:
-        from devhost.telemetry import agent_spans, send, shown  # noqa: PLC0415 - as above
-        from devhost.trace.lines import read_trace  # noqa: PLC0415 - as above
+        from devhost.telemetry import agent_spans, send, shown  # noqa: PLC0415 - slow to import
+        from devhost.trace.lines import read_trace  # noqa: PLC0415 - only --otlp needs it
 
         spans = agent_spans(read_trace(file), contents=self.contents)
         send(spans, address)
         click.echo(f"sent {counted(len(spans), 'span')} to {shown(address)}", err=True)
 
 
-# What is shown of a case before it is played.
+# The facts that are shown before a case is played.
 
 
 def case_facts(case: Case, turn: TurnScript) -> Table:
-    """Returns a table of the facts about a case. `turn` is its first turn, as far as it is known."""
+    """Returns a table of the facts about a case. `turn` is the first turn of the case, as far as it is known."""
     if isinstance(case.played, AgentAlone):
         names = (case.name, case.script.description, case.played.name)
         return facts_table(*names, case.model, case.notices)
@@ -147,7 +147,7 @@ def asking_for_forms(case: Case, console: Console, hidden: Secrets, *, json_line
     """Returns the function that answers the forms of a flow for which its script has no answer."""
     if case.played.kind == "strategy":
         return None
-    from devhost.flow.forms import ask_at_terminal, ask_by_line  # noqa: PLC0415 - as above
+    from devhost.flow.forms import ask_at_terminal, ask_by_line  # noqa: PLC0415 - a strategy needs no flow
 
     if json_lines:
         return ask_by_line

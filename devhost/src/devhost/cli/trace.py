@@ -27,7 +27,7 @@ from devhost.trace.turns import TracedTurn, traced_turns
 
 
 def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> bool:
-    """Shows each turn as it was shown during the run, and returns whether the trace has a turn."""
+    """Shows each turn as during the run, and returns whether the trace has a turn."""
     header = trace.header
     view = TurnView(console, options)
     turns = traced_turns(trace)

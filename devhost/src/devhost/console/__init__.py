@@ -1,4 +1,4 @@
 """The console: a local web page to run agents, inspect their runs, and run them again with changes.
 
-It starts devhost commands as processes and reads the traces that they write.
+The console starts devhost commands as processes and reads the traces that they write.
 """

@@ -1,4 +1,4 @@
-"""The console's web server. It listens on 127.0.0.1 and serves only the holder of its token."""
+"""The console's web server, which listens on 127.0.0.1 and serves only the holder of its token."""
 
 import secrets
 import socket
@@ -65,7 +65,7 @@ class Guard:
         self._token = token
         self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
         self._cookie = f"devhost-{port}"
-        """The cookie's name. It contains the port, because browsers share cookies between the ports of a host."""
+        """The cookie's name, which contains the port, because browsers share cookies between the ports of a host."""
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         if scope["type"] != "http":
@@ -111,11 +111,11 @@ def _refused(reason: str) -> Response:
 # The application: all addresses of the console behind the guard.
 #
 # A page is a function of the console, the values that the browser sent, and the named parts of the address. The values
-# are texts. They come from the query of the address or from the fields of a form.
+# are texts from the query of the address or from the fields of a form.
 
 type Page = Callable[..., Response]
 SEVERAL = frozenset({"tools", "run"})
-"""Fields that may be sent several times. Their values become lines; for any other field, the last value counts."""
+"""Fields that may be sent several times, so that each value is a line. For any other field, the last value counts."""
 
 SHOWN: Mapping[str, Page] = {
     "/": runs_page.list_of_runs,
@@ -191,11 +191,11 @@ def _problem(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404 if isinstance(error, UnknownRunError) else 400)
     known = set(console.folder.names())
     busy = error.names if isinstance(error, BusyError) else ()
-    runs = [(name, console.title(name)) for name in busy if name in known]  # an evaluation has no page of a run
+    runs = [(name, console.title(name)) for name in busy if name in known]  # an evaluation has no such page
     return console.page("problem.html.j2", status, sentence=words, runs=runs)
 
 
-# The server. It listens on 127.0.0.1 until Ctrl-C.
+# The server listens on 127.0.0.1 until Ctrl-C.
 
 LOCAL = "127.0.0.1"
 

@@ -32,14 +32,14 @@ class Expectation:
     written: str
     """The expectation as YAML."""
     is_right: bool
-    """Whether the recorded behavior was right, so that the form suggests to keep the expectation."""
+    """Whether the recorded behavior was right, so that the form suggests keeping the expectation."""
 
 
 def expectations(trace: Trace, file: Path, script: JsonObject) -> list[Expectation]:
     """Returns the expectations that `devhost record` derives from an agent's run.
 
-    The expectation about calls is right if no call failed. All others are right if the run ended well or waits for
-    approval.
+    The expectation about calls is right if no call failed. All other expectations are right if the run ended well or
+    waits for approval.
     """
     if trace.header.command == "flow":
         return []  # in the script of a flow, each turn has its own expectations
@@ -115,7 +115,7 @@ def name_of(words: str) -> str:
 
 
 def form(console: Console, given: Values, name: str, mistake: str = "") -> Response:
-    """Shows the form that keeps a run. After a `mistake`, it is filled with the values that were `given`."""
+    """Shows the form that keeps a run. After a `mistake`, the form is filled with the values that were `given`."""
     file = console.folder.trace(name)
     trace = read_trace(file)
     case = recorded_case(trace, file, KeptFiles(file, None))
@@ -139,7 +139,7 @@ def form(console: Console, given: Values, name: str, mistake: str = "") -> Respo
 def _files(console: Console) -> list[str]:
     """Returns the files of this folder that a case can be added to.
 
-    The first is the console's own file, which may not exist yet.
+    The first file is the console's own, which may not exist yet.
     """
     own = shortened(console.folder.path / "cases.yaml")
     return list(dict.fromkeys(map(str, (own, *find(console.plugin, console.folder.path).of("suite", own=True)))))

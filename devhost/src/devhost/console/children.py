@@ -18,12 +18,12 @@ from devhost.terminal.tables import printable
 
 
 class Child:
-    """One devhost command. It has its own session, so that Ctrl-C in the console's terminal does not reach it."""
+    """One devhost command in its own session, so that Ctrl-C in the console's terminal does not reach the command."""
 
     def __init__(self, arguments: Sequence[str], output: Path, errors: Path | None = None) -> None:
         """Starts devhost with these arguments.
 
-        Standard output goes to the file `output`. Standard error goes there, too, unless `errors` names another file.
+        Standard output goes to the file `output`. Standard error goes to the same file unless `errors` names another.
         Raises ConsoleError if the system cannot start the command, for example because an argument is longer than
         128 KiB or the disk is full.
         """
@@ -31,7 +31,7 @@ class Child:
         self.told = 0
         """How many lines were sent to the command."""
         self.asked = 0
-        """How many of these lines were questions."""
+        """How many questions were sent to the command."""
         self.answered = ""
         """The id of the form that the last line answered; empty if the line was a question."""
         self.began = time.time()
@@ -61,9 +61,9 @@ class Child:
     def tell(self, line: str, after: int | None = None, form: str = "") -> bool:
         """Sends a line to the command's input and returns whether it was sent.
 
-        If `after` is given, the line is sent only if exactly this number of lines were sent before, because the line
-        responds to the turn of the last one. `form` is the id of the form that the line answers. Without it, the line
-        is a question.
+        With `after`, the line is sent only if exactly `after` lines were sent before, because the line responds to the
+        turn of the last line. `form` is the id of the form that the line answers. Without `form`, the line is a
+        question.
         """
         with self._telling:
             pipe = self._process.stdin
@@ -96,7 +96,7 @@ class Child:
 
 
 def answer_of(arguments: Sequence[str]) -> str:
-    """Returns the output of a short devhost command. If it fails, raises ConsoleError with the command's message."""
+    """Returns the output of a short devhost command. Raises ConsoleError with the command's message after a failure."""
     command = devhost_command(sys.executable, arguments)
     ended = subprocess.run(command, check=False, capture_output=True, stdin=subprocess.DEVNULL, text=True)
     if ended.returncode:
@@ -104,10 +104,10 @@ def answer_of(arguments: Sequence[str]) -> str:
     return ended.stdout
 
 
-# All child processes of a console, by the names of their runs. They end when the console ends.
+# All child processes of a console, by the names of their runs. The processes end when the console ends.
 
 MOST = 8
-"""How many commands may run at once. Each one has a process for devhost and one for each plugin."""
+"""How many commands may run at once. Each command has a process for devhost and one for each plugin."""
 
 
 class Children:

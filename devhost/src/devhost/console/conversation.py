@@ -41,7 +41,7 @@ def values_in(form: FormAsked, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def answered(form: FormAsked | None, given: Mapping[str, str]) -> str:
-    """Returns the line that answers a form. Raises ConsoleError if the form cannot be answered like this.
+    """Returns the line that answers a form. Raises ConsoleError if the form was answered already or is not valid.
 
     Unchanged fields are left out, because the page does not show the secrets in them.
     """
@@ -57,7 +57,7 @@ def answered(form: FormAsked | None, given: Mapping[str, str]) -> str:
 
 
 def obey(child: Child | None, name: str, given: Mapping[str, str], form: FormAsked | None = None) -> None:
-    """Carries out the request of a page. Raises ConsoleError if that is not possible.
+    """Carries out the request of a page. Raises ConsoleError if the request is not possible.
 
     The field `told` is the number of lines that were sent to the child when the page was loaded. `form` is the form
     that waits for an answer.
@@ -93,7 +93,10 @@ def _tell(child: Child, told: str, line: str, form: str = "") -> None:
 # The state of a conversation is computed from the turns of its trace and from what is known about its child process.
 
 type Word = Literal["running", "question", "approval", "form", "elsewhere", "over"]
-"""The state in a word. `elsewhere`: a process of another program writes the trace. `over`: no process writes it."""
+"""The kind of a state. `elsewhere` means that a process which this console did not start writes the trace.
+
+`over` means that no process writes the trace.
+"""
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,7 @@ class WaitingConversation:
 def form_of(child: Child | None, seen: ReadTrace) -> FormAsked | None:
     """Returns the form that waits for an answer, or `None` if an answer was just sent.
 
-    After an answer it takes a moment until the flow continues and the trace shows it.
+    After an answer, the trace still shows the form as waiting until the flow continues.
     """
     is_answered = child is not None and seen.form is not None and seen.form.form == child.answered
     if is_answered:

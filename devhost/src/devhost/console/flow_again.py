@@ -35,14 +35,14 @@ class FlowAgain(RunForm):
     labels = LABELS
     name: str
     questions: Sequence[str]
-    """The questions of all turns of the conversation. For a workflow, its name."""
+    """The questions of all turns of the conversation, or the name of a workflow that takes no question."""
     was: Setup
     """The setup of the recorded run."""
     script: Path | None
     """The script of the recorded run, if a form started that run with one."""
     has_forms: bool
     recorded: Path
-    """The script that repeats the recorded answers. It is written when the new run starts."""
+    """The script that repeats the recorded answers, which is written when the new run starts."""
 
     @property
     def answers(self) -> str:

@@ -32,7 +32,7 @@ class RunFolder:
 
     @classmethod
     def opened(cls, path: Path) -> Self:
-        """Returns the folder and creates it if it is missing. Raises ConsoleError if it cannot be created."""
+        """Returns the folder and creates it if it is missing. Raises ConsoleError if the folder cannot be created."""
         with worded(lambda why: ConsoleError(f"--runs {path}: no run can be written there: {why}")):
             path.mkdir(parents=True, exist_ok=True)
         return cls(path)
@@ -114,7 +114,7 @@ def _files_in(folder: Path) -> Sequence[os.DirEntry[str]]:
 
 
 type Change = tuple[int, int]
-"""The time and size of a file. The value differs whenever the file has changed."""
+"""The time and size of a file, which differ whenever the file has changed."""
 
 
 def changed_at(file: Path) -> Change:
@@ -127,7 +127,7 @@ def changed_at(file: Path) -> Change:
 
 
 MOST_BYTES = 40_000
-"""How much of a command's output is read. A plugin can print without end."""
+"""How many bytes of a command's output are read, because a plugin can print without end."""
 
 
 def last_printed(file: Path) -> str:

@@ -1,4 +1,4 @@
-"""The forms that start a run. Their fields come from a strategy's YAML or from a flow's Start node."""
+"""The forms that start a run, with fields from a strategy's YAML or from a flow's Start node."""
 
 import re
 from abc import ABC, abstractmethod
@@ -31,7 +31,7 @@ class InputField:
 
     declared: Parameter
     base: str
-    """The value from the scenario as a person would type it: JSON unless it is a text; empty if there is none."""
+    """The value from the scenario as a person would type it, which is JSON for anything but a text."""
     text: str
     """The text that the field shows."""
 

@@ -42,7 +42,7 @@ class FoundFiles:
 
     files: Mapping[Kind, list[Path]]
     plugins: Sequence[Path]
-    """Strategy plugins. The first one is used unless another is chosen."""
+    """Strategy plugins. The first plugin is used unless another is chosen."""
     examples: Sequence[Path]
     """The folders of the examples of the first strategy plugin."""
 
@@ -64,7 +64,7 @@ class FoundFiles:
 
 
 def find(plugin: Path | None, runs: Path) -> FoundFiles:
-    """Searches the current folder, the plugin's examples, and the folder of runs, of which only suites are listed.
+    """Searches the current folder, the plugin's examples, and the suites in the folder of runs.
 
     `plugin` is a strategy plugin, or `None` for the nearest one.
     """
@@ -147,7 +147,7 @@ def label_of(path: Path) -> str:
 
 
 def own_tools(script: Path) -> tuple[Path, ...]:
-    """Returns the tool plugin whose folder contains the script, as in an example."""
+    """Returns the tool plugin whose folder contains the script, as is the case for an example."""
     folders = script.absolute().parents
     manifest = next((folder / MANIFEST for folder in folders if (folder / MANIFEST).is_file()), None)
     if manifest is None or kind_of(manifest) != "tool plugin":

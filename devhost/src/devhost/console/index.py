@@ -22,7 +22,7 @@ FILE = ".list.jsonl"
 """The name of the stored index. No run can have this name."""
 DEVHOST = Path(__file__).parents[1]
 AT_ONCE = 100
-"""How many of the newest runs a page waits for, as many as it shows. A thread reads the others."""
+"""How many of the newest runs a page waits for, as many as it shows. A thread reads all other runs."""
 TOGETHER = 500
 """How many runs the thread adds to the file at a time."""
 MOST_BYTES = 1024 * 1024 * 1024
@@ -38,7 +38,7 @@ class IndexedRun:
     is_released: bool
     """Whether no process was writing the trace.
 
-    A new writer first empties the trace, which changes the stamp. So the value holds as long as the stamp is the same.
+    The value holds as long as the stamp is the same, because a new writer first empties the trace.
     """
 
 
@@ -47,7 +47,7 @@ class RunList:
     runs: Sequence[ListedRun]
     """All runs, newest first. A run whose file is not a trace is in the list, too, and has a `problem`."""
     unread: int = 0
-    """How many files a thread still has to read. It begins with the newest."""
+    """How many files a thread still has to read, beginning with the newest."""
 
 
 @dataclass
@@ -63,8 +63,7 @@ class Index:
     def runs(self, is_running: Callable[[str], bool]) -> RunList:
         """Returns the runs as they are now.
 
-        `is_running` reports whether this console has a process for the run of this name. That process will write the
-        trace.
+        `is_running` reports whether this console has a process for the run of this name, which will write the trace.
         """
         with self._changing:
             stamps = self.folder.stamps()
@@ -135,8 +134,8 @@ def _has_writer(folder: RunFolder, name: str) -> bool:
 
 # The stored index: one line for each run that a console has read. If a name occurs twice, the last line counts.
 #
-# A line is valid only for files with its stamp and for the code that wrote it. So it never contradicts the traces, and
-# the file can be deleted at any time.
+# A line is valid only for files with its stamp and for the code that wrote it. Therefore the stored index never
+# contradicts the traces, and the file can be deleted at any time.
 
 _KNOWN = TypeAdapter(IndexedRun)
 _ALL = TypeAdapter(list[IndexedRun])
@@ -165,9 +164,9 @@ def read_kept(folder: RunFolder) -> Mapping[str, IndexedRun]:
 
 
 def _known_in(lines: Sequence[bytes]) -> Sequence[IndexedRun]:
-    """Parses all lines at once, which takes a third of the time, or one by one if a line is not valid.
+    """Parses the lines, and leaves out those that are not valid.
 
-    One by one, only the lines that are not valid are left out.
+    Parsing all lines at once takes a third of the time, so the lines are parsed one by one only after an error.
     """
     try:
         return _ALL.validate_json(b"[" + b",".join(lines) + b"]")

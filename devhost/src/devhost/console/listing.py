@@ -46,7 +46,7 @@ class ListedRun:
     """The answer of the last turn."""
     error: str = ""
     ending: RunEnd = NOT_ENDED
-    """How the last turn ended, whether a turn missed an expectation, or that a form waits for an answer."""
+    """The end of the last turn, which may be a failed expectation or a form that waits for an answer."""
     is_unfinished: bool = True
     """Whether a turn has not ended, or no turn has begun."""
     seconds: float = 0
@@ -104,7 +104,7 @@ class ListedRun:
         return "\n".join(facts).casefold()
 
 
-# Reading a run's files. Only the needed lines of a trace are parsed, because the others may be megabytes long.
+# Reading a run's files. Only the needed lines of a trace are parsed, because other lines may be megabytes long.
 
 NEEDED = re.compile(
     rb'"event"\s*:\s*"(?:end|flow|flow_end|flow_judged|form_\w+|node_start|node_end)"|"invoke_agent_strategy"'

@@ -174,7 +174,7 @@ def _with_fields(form: NewRun, plugin: PluginDeclaration | None) -> NewRun:
 
 
 def form(console: Console, asked: Values) -> Response:
-    """Shows the form. The address may name values for it, or with `from` a run whose setup fills the form."""
+    """Shows the form. The address may contain values for the form, or in `from` a run whose setup fills the form."""
     values: Values = {each: asked[each] for each in ("source", "plugin", "strategy", "tools", "mcp") if asked.get(each)}
     if name := asked.get("from"):
         console.folder.trace(name)

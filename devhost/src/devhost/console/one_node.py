@@ -77,13 +77,13 @@ class NodeForm(RunForm):
     turn: int
     node: NodeAlone
     known: frozenset[str]
-    """The variables whose values are in the trace. Only these may be sent with an empty text."""
+    """The variables whose values are in the trace. Only such a variable may be sent as an empty text."""
     was: Mapping[str, str]
     """The form values that started the flow."""
 
     @property
     def setup(self) -> Setup:
-        """How to run the node. It contains all variables, because no other file contains their values."""
+        """How to run the node, with all variables, because no other file contains their values."""
         kept = {key: value for key, value in self.was.items() if not key.startswith(TYPED)}
         given = {TYPED + each.name: each.text for each in self.fields if each.text or each.name in self.known}
         return Setup(kind="flow", values={**kept, "play": "run", "node": self.node.node.id, **given})

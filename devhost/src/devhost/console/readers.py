@@ -1,4 +1,4 @@
-"""Reads a run for the console's pages, as far as its trace is written."""
+"""Reads a run for the console's pages, even while its trace is still being written."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -86,9 +86,9 @@ def _texts(shown: ShownRun, span: Span) -> Iterator[str]:
 
 
 def read_seen(file: Path, changed: Change, *, is_written: bool) -> ReadTrace:
-    """Reads a trace as far as it is written. Raises TraceError if the file is not a trace.
+    """Reads what a trace contains so far. Raises TraceError if the file is not a trace.
 
-    `changed` is the time and size of the file. It is a parameter so that a cache can use it as part of its key.
+    `changed` is the time and size of the file, which a cache of results uses as part of its key.
     """
     if changed[1] <= 0:
         return ReadTrace(None)

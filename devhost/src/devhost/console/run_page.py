@@ -1,4 +1,4 @@
-"""The page of a run, also while the run is going on: its turns, its rows, and the controls to answer or stop it."""
+"""The page of a run that has ended or is going on: its turns, its rows, and the controls to answer or stop it."""
 
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 

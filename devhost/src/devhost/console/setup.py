@@ -1,4 +1,4 @@
-"""The setup of a run: the values of its form, stored in a file beside its trace, and the command they amount to."""
+"""The setup of a run: the values of its form, which are stored beside its trace and determine its command."""
 
 import os
 import re
@@ -47,18 +47,18 @@ type Values = Mapping[str, str]
 
 
 def is_name(text: str) -> bool:
-    """Returns whether a run can have this name. The results of an evaluation are not traces."""
+    """Returns whether a run can have this name. Names of files with the results of an evaluation are excluded."""
     return NAME.fullmatch(text) is not None and not text.endswith((".results", ".results.previous"))
 
 
 class Setup(BaseModel):
-    """How a run was started. It never contains the key of a model, which stays in the environment."""
+    """How a run was started, without the key of a model, which stays in the environment."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["chat", "flow", "fork"] = "chat"
     of: str = ""
-    """The name of the original run, if this run repeats one with changes. The page of the run links to it."""
+    """The name of the original run, if this run repeats one with changes. The page of the run links to the original."""
     values: dict[str, str] = Field(default_factory=dict)
     """The values of form fields that were filled in. A parameter is included only if it was changed."""
 
@@ -78,7 +78,7 @@ class Setup(BaseModel):
 
     @property
     def about(self) -> str:
-        """A short name of what is run, for the name of the run."""
+        """A short name of the script, flow or strategy, which becomes part of the run's name."""
         asked = self.options
         file = asked.script or asked.file
         name = asked.scenario or asked.example or (file.stem if file else asked.strategy) or "run"

@@ -14,7 +14,7 @@ def chosen(console: Console, asked: Values) -> Response:
     match lines_in(asked, "run"):
         case (newer, older):
             for name in (newer, older):
-                console.folder.trace(name)  # raises for anything but the name of a run, which needs no escaping
+                console.folder.trace(name)  # raises unless it is the name of a run, which an address need not escape
             return RedirectResponse(f"/compare/{older}/{newer}", 303)
         case names:
             raise ParameterError(f"two runs can be compared: choose two of the list, not {len(names)}")

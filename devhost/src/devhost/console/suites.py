@@ -72,7 +72,7 @@ class _Evaluating:
         instruction = asked.get(INSTRUCTION, self.instruction)
         if instruction != self.instruction:
             yield from ("--param", f"{INSTRUCTION}={instruction}")
-        if plugin := path_in(asked, "plugin") or next(iter(self.plugins), None):  # flows may need none
+        if plugin := path_in(asked, "plugin") or next(iter(self.plugins), None):  # flows may need no plugin
             yield from ("--plugin", str(plugin))
         if not (suite.flows or suite.tools or suite.example):
             yield from chain.from_iterable(("--tools", str(folder)) for folder in own_tools(suite.file))

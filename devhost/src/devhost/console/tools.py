@@ -80,7 +80,7 @@ def _status(mistake: object) -> int:
 
 
 def connect(console: Console, given: Values) -> Response:
-    """Starts the server once to list its tools. Each call starts it again, as `devhost tool` does."""
+    """Starts the server once to list its tools. Each call starts the server again, as `devhost tool` does."""
     server = given.get(SERVER, "").strip()
     if not server:
         return tools(console, given, "give the command or the address of a server")
@@ -211,7 +211,7 @@ def _said(message: JsonObject) -> object:
 
 
 def _without_nulls(value: object) -> object:
-    """Returns the value without fields that are null. A message about a source has a dozen of them."""
+    """Returns the value without fields that are null. A message about a source has a dozen null fields."""
     match value:
         case dict():
             return {name: _without_nulls(each) for name, each in value.items() if each is not None}

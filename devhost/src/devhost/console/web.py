@@ -102,7 +102,7 @@ class Console:
         return is_written(self.folder.beside(name, TRACE)) or self.children.is_running(name)
 
     def seen(self, name: str) -> ReadTrace:
-        """Returns the run as far as its trace is written. Raises UnknownRunError or TraceError."""
+        """Returns what the trace of the run contains so far. Raises UnknownRunError or TraceError."""
         file = self.folder.trace(name)
         written = is_written(file)  # checked first: after a "no", the file does not grow any more
         return self.read(file, changed_at(file), is_written=written)
@@ -110,7 +110,7 @@ class Console:
     def version(self, name: str) -> str:
         """Returns a text that changes whenever the page of the run changes."""
         child = self.children.of(name)
-        at = None if child is None else (child.exit_code, child.told)  # read before the files, which it may still write
+        at = None if child is None else (child.exit_code, child.told)  # before the files, which may still grow
         file = self.folder.trace(name)
         output = self.folder.beside(name, OUTPUT)
         return version_of(at, is_written(file), changed_at(file), changed_at(output))

@@ -45,7 +45,7 @@ class Share:
 
     passed: int
     count: int
-    """The number of all runs or cases. It is never 0."""
+    """The number of all runs or cases, which is never 0."""
 
     @property
     def value(self) -> float:

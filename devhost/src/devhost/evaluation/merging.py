@@ -31,7 +31,7 @@ def merge(files: Sequence[Path], into: Path, last: Evaluation | None = None) -> 
     began = min(part.header.began for part in parts)
     header = first.model_copy(update={"shard": "", "began": began})
     runs = {run.key: (part, run) for part in parts for run in part.runs}
-    # The results get the order of the plan, whatever the order in which the runs ended.
+    # The results are written in the order of the plan and not in the order in which the runs ended.
     order = {case.name: number for number, case in enumerate(header.cases)}
     columns = {column: number for number, column in enumerate(header.columns)}
     keys = sorted(runs, key=lambda key: (order[key[0]], columns[key[1]], key[2]))

@@ -49,13 +49,13 @@ class SharedSetup:
     models: JsonObject
     """The model options from the command line, which apply to all columns."""
     assignments: tuple[str, ...] = ()
-    """Parameters from the command line, as KEY=VALUE. They override all others."""
+    """Parameters from the command line, as KEY=VALUE, which override all others."""
     strict: bool = False
     """Whether a run that breaks a rule of Dify fails its case."""
     panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Parameters of tools that the example's script sets for all cases."""
     allowed: OutsideAccess = NOTHING
-    """The access of flows and scorers to the outside of the engine."""
+    """What flows and scorers may access outside of the engine."""
     read_script: Callable[[Path, str | None], Script] = field(
         default_factory=lambda: cache(partial(Script.read, asks=False)), repr=False, compare=False
     )
@@ -165,7 +165,7 @@ def header_of(
 
 
 def _without(folder: str, text: str) -> bytes:
-    """Returns the text without the folder, so that it is equal on all machines that run a shard."""
+    """Returns the text without the folder, so that the text is equal on all machines that run a shard."""
     return text.replace(folder, "").encode(errors="replace")
 
 
@@ -305,7 +305,7 @@ def _refuse(played: Case, question: str, ground: SharedSetup) -> None:
     if not question.strip():
         raise SuiteError("there is no question: give the case a query")
     played.turns(question)
-    played.api_fails  # noqa: B018 - raises for a tool that is not offered
+    played.api_fails  # noqa: B018 - it raises an error for a tool that is not offered
     script = played.script
     named = {each.target for each in read_servers(script.mcp)[0]}
     if named - {server.target for server in ground.servers}:

@@ -106,7 +106,7 @@ def _change(column: ColumnChange) -> JsonObject:
     }
 
 
-# Texts for numbers and shares. The terminal and the page use the same ones.
+# Texts for numbers and shares, for the terminal and for the page.
 
 VERDICTS = {"more": "better", "less": "worse", "same": "no difference beyond chance"}
 NOTE = (
@@ -147,7 +147,7 @@ def mark(cell: Cell | None) -> str:
 
 
 def passed_of(total: ColumnTotal, evaluation: Evaluation) -> str:
-    """Returns the passed cases, such as `23 of 26`, with the interval unless the evaluation is free of chance."""
+    """Returns the passed cases, such as `23 of 26`, with the interval unless runs were scripted and not repeated."""
     said = share(total.passed, total.cases)
     if evaluation.header.scripted and not total.is_repeated:
         return said

@@ -12,7 +12,7 @@ from devhost.process.command import why_it_failed
 
 
 class CopiedFile(ScriptModel):
-    """A file to copy. Both paths are relative to the folder of the cases."""
+    """A file to copy. The paths `copy` and `to` are relative to the folder of the cases."""
 
     source: Path = Field(alias="copy")
     to: Path

@@ -17,9 +17,9 @@ from devhost.text import Secrets, open_file, worded, write_file
 from devhost.trace.lines import FrozenLine
 
 PREVIOUS = ".previous"
-"""Marks the file that keeps the previous finished evaluation, for `--against last`."""
+"""Part of the name of the file that keeps the previous finished evaluation, for `--against last`."""
 INTERRUPTED = ".interrupted"
-"""Marks the file that keeps an interrupted evaluation that was not continued."""
+"""Part of the name of the file that keeps an interrupted evaluation that was not continued."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ResultsHeader(FrozenLine):
     """A digest of all files that the runs read. An interrupted evaluation can continue only with the same digest."""
     threshold: float = 1.0
     began: str = ""
-    """The time when the evaluation began, in ISO 8601. It is empty in files written before 2026-12."""
+    """The time when the evaluation began, in ISO 8601; empty in files written before 2026-12."""
     shard: str = ""
     """The shard, such as `2/5`; empty for a whole evaluation."""
 
@@ -93,8 +93,8 @@ class Result(FrozenLine):
         return Decimal(self.observed.price) + Decimal(self.judge_price)
 
 
-# Reading the file. Only the figures of each result are kept in memory. The rest is read again when it is shown, so that
-# thousands of long answers are never in memory at once.
+# Reading the file. Only the figures of each result are kept in memory. All other facts are read again when they are
+# shown, so that thousands of long answers are never in memory at once.
 
 LONGEST_LINE = 256 * 1024 * 1024
 
@@ -135,7 +135,7 @@ class RunFigures:
 
 
 class ResultsReader:
-    """Reads a file of results. The file stays open, so that replacing it has no effect here. Thread-safe."""
+    """A thread-safe reader of a file of results. The file stays open, so that replacing it has no effect here."""
 
     def __init__(self, file: Path) -> None:
         self._name = file
@@ -159,7 +159,7 @@ class ResultsReader:
             raise SuiteError(f"{self._name} has no evaluation: its first line must be a header")
         self.header = _read_line(ResultsHeader, self._name, 1, first[1])
         self.end = len(first[1])
-        """The end of the last complete line. A process that was killed may have left an incomplete one after it."""
+        """The end of the last complete line. A process that was killed may have left an incomplete line at the end."""
         runs: list[RunFigures] = []
         for number, (place, line) in enumerate(lines, start=2):
             runs.append(RunFigures.of(_read_line(Result, self._name, number, line), place))
@@ -202,10 +202,10 @@ def kept_beside(file: Path, which: str) -> Path:
 
 
 class ResultsFile:
-    """Writes results line by line, so that an interrupted evaluation can continue. Keeps only counts in memory."""
+    """Writes results line by line, so that an interrupted evaluation can continue, and keeps only counts in memory."""
 
     def __init__(self, file: Path, header: ResultsHeader, secrets: Secrets, done: ResultsReader | None = None) -> None:
-        """Begins a file. `done` has the results of an interrupted evaluation in the same file, which continues."""
+        """Starts a new file, or continues the file of an interrupted evaluation, whose results are in `done`."""
         self.header = header
         self.done: frozenset[Key] = frozenset()
         self.passed = 0

@@ -22,8 +22,9 @@ LONGEST_FIELD = 1024 * 1024
 """The length limit of a CSV field, in characters."""
 SUFFIXES = frozenset({".csv", ".jsonl"})
 IN_TEXTS = frozenset({"name", "query", "reference"})
+"""Keys that take a CSV field as text, even if the field looks like JSON."""
 TEXT_ENDINGS = (".equals", ".to")
-"""Keys that end like this, or are in `IN_TEXTS`, take a CSV field as text even if it looks like JSON."""
+"""Endings of keys that take a CSV field as text, even if the field looks like JSON."""
 
 
 class _Written(ScriptModel):
@@ -130,7 +131,7 @@ class Rows:
         return case
 
 
-def _copied(value: Any) -> Any:  # noqa: ANN401 - plain data
+def _copied(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, dict):
         return {name: _copied(each) for name, each in value.items()}
     return value

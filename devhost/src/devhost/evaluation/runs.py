@@ -137,7 +137,7 @@ class EvaluationModels:
             self.judging()
 
     def check_prices(self, planned: Sequence[PlannedEvaluation]) -> None:
-        """Raises SuiteError if the price of a model is not known. An evaluation with a price limit needs it."""
+        """Raises SuiteError if the price of a model is not known, because a price limit needs the prices."""
         for each in planned:
             with telling_where(each.file, each.case, each.column):
                 replace(each.played, models=self.answering(each)).refuse_unpriced(always=True)
@@ -175,10 +175,10 @@ class EvaluationModels:
 
 
 class Budget:
-    """The price limit of an evaluation. Thread-safe."""
+    """The price limit of an evaluation, which several threads may use at once."""
 
     def __init__(self, most: Decimal, spent: Decimal) -> None:
-        """Sets the limit. `spent` is the price of the runs that already have a result."""
+        """Sets the price limit. `spent` is the price of the runs that already have a result."""
         self._most = most
         self._spent = spent
         self._counting = threading.Lock()
@@ -195,7 +195,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Plays planned runs. Several threads may use it at once."""
+    """Plays planned runs, in several threads at once."""
 
     host: ToolHost
     models: EvaluationModels
@@ -348,7 +348,7 @@ def _asked(model: ModelBackend, rubric: str, question: str, answer: str) -> tupl
     return reply, str(usage.get("total_price") or "0")
 
 
-# Several runs at a time, in threads that end with the process. When the caller stops reading, nothing waits for them.
+# Several runs at a time, in threads that end with the process, so that nothing waits for a run that nobody reads.
 
 
 def one_at_a_time(planned: Sequence[PlannedEvaluation]) -> bool:
@@ -371,7 +371,7 @@ def evaluate(evaluator: Evaluator, planned: Sequence[PlannedEvaluation], jobs: i
 def side_by_side[P, R](planned: Sequence[P], run: Callable[[P], R], jobs: int) -> Iterator[R]:
     """Calls `run` for each planned item in several threads and yields the results as they arrive.
 
-    Raises the first error of `run`. No further run begins after that.
+    Raises the first error of `run`, after which no further run begins.
     """
     if not planned:
         return

@@ -34,7 +34,7 @@ class ScoredRun:
 
 @dataclass(frozen=True)
 class Score:
-    """A score with a reason. A scorer may return it instead of a number or a boolean."""
+    """A score with a reason, which a scorer may return instead of a number or a boolean."""
 
     value: float
     reason: str = ""
@@ -42,7 +42,7 @@ class Score:
 
 
 class Scorer(Protocol):
-    """A function that scores a run. True counts as 1 and false as 0. Several threads may call it at once."""
+    """A function that scores a run, called by several threads at once. True counts as 1 and false as 0."""
 
     def __call__(self, run: ScoredRun, /) -> Score | float | bool: ...
 
@@ -52,7 +52,7 @@ type Scorers = Mapping[str, Scorer]
 
 
 def load_scorers(folder: Path, expected: Iterable[Expected], *, allowed: bool) -> Scorers:
-    """Imports the scorers that the cases name. Raises SuiteError if this fails or is not allowed.
+    """Imports the scorers that the cases name. Raises SuiteError if the import fails or is not allowed.
 
     `folder` is the folder of the file of cases. `allowed` says whether --allow-code was given.
     """

@@ -22,7 +22,7 @@ from devhost.text import describe, json_value, load_yaml
 type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
 type Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 type _Name = Annotated[str, Field(min_length=1, max_length=120)]
-"""The name of a case or a column. It is shown in tables and given with --case."""
+"""The name of a case or a column, as tables show it and --case or --column selects it."""
 
 
 class Column(ScriptModel):
@@ -63,7 +63,7 @@ class SuiteCase(ScriptModel):
     reference: str = ""
     """A good answer, for scorers."""
     inputs: _JsonObject = Field(default_factory=dict)
-    """The inputs of a flow's Start node. They override the inputs from the flow's script."""
+    """The inputs of a flow's Start node, which override the inputs from the flow's script."""
 
     @property
     def written(self) -> Path | None:
@@ -93,7 +93,7 @@ class EvaluationLimits(ScriptModel):
     """The limits of an evaluation."""
 
     price: PositivePrice | None = None
-    """The price limit of all runs and judges together. Once it is reached, no further run begins."""
+    """The price limit of all runs and judges together. Once the limit is reached, no further run begins."""
 
 
 class SuiteFile(ScriptModel):
@@ -106,7 +106,7 @@ class SuiteFile(ScriptModel):
     mcp: Texts = ()
     """MCP servers, written as for `--mcp`."""
     params: _JsonObject = Field(default_factory=dict)
-    """Parameters for all cases. They override the parameters from scripts."""
+    """Parameters for all cases, which override the parameters from scripts."""
     columns: Annotated[tuple[Column, ...], Field(min_length=1)] = (Column(),)
     reset: Reset = ()
     repeats: PositiveInt = 1
@@ -117,7 +117,7 @@ class SuiteFile(ScriptModel):
 
 
 class Suite(SuiteFile):
-    """A file of cases after it was read. Its paths are resolved, and its defaults are set in its cases."""
+    """A file of cases that was read, with resolved paths and with the file's defaults in its cases."""
 
     file: Path
     flows: Mapping[str, Script]
@@ -125,7 +125,7 @@ class Suite(SuiteFile):
 
     @classmethod
     def read(cls, file: Path) -> Self:
-        """Reads a file of cases. Raises SuiteError if it is not valid."""
+        """Reads a file of cases. Raises SuiteError if the file is not valid."""
         written = _written(file)
         for noun, named in (("cases", written.cases), ("columns", written.columns)):
             for name, times in Counter(each.name for each in named).items():
@@ -137,7 +137,7 @@ class Suite(SuiteFile):
         return cls.model_construct(**known, file=file, flows=_flows(file, cases))
 
     def only(self, cases: Sequence[str], columns: Sequence[str], repeats: int | None) -> Self:
-        """Returns a copy with only the cases and columns that match the patterns (* and ?). No pattern matches all.
+        """Returns a copy with the cases and columns that match a pattern (* and ?), or with all if there is no pattern.
 
         `repeats` replaces the number of repeats of each case, unless it is `None`.
         """

@@ -22,7 +22,7 @@ class Cell:
     case: PlannedCase
     column: str
     runs: tuple[RunFigures, ...]
-    """The figures of all repeats in their order. There is at least one."""
+    """The figures of all repeats in their order. A cell has at least one repeat."""
     reader: ResultsReader = field(repr=False, compare=False)
 
     @property
@@ -132,7 +132,7 @@ class ColumnTotal:
 
 
 def _figures(cells: Sequence[Cell]) -> Mapping[str, Mean]:
-    """Returns the means over the cases, because the repeats of one case are alike. For one case, its runs are used."""
+    """Returns the means over the cases, because the repeats of a case are alike, or over the runs of a single case."""
     if len(cells) == 1:
         return cells[0].figures
     found: dict[str, list[float]] = {}
@@ -183,6 +183,6 @@ class Evaluation:
 
 
 def read_evaluation(file: Path) -> Evaluation:
-    """Reads an evaluation as far as its results have been written."""
+    """Reads an evaluation, which may be unfinished, from its file of results."""
     reader = ResultsReader(file)
     return Evaluation(reader.header, reader.runs, reader)

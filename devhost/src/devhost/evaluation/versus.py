@@ -1,6 +1,6 @@
 """Compares two evaluations: which cases and figures got better or worse, beyond chance.
 
-Cases and columns are matched by name. Those that only one evaluation has are left out.
+Cases and columns are matched by name. Cases and columns that only one evaluation has are left out.
 """
 
 import json
@@ -22,7 +22,7 @@ class CaseChange:
     before: Cell
     after: Cell
     is_scripted: bool
-    """Whether both evaluations are scripted. Then chance plays no part unless repeats differ."""
+    """Whether both evaluations are scripted, so that chance plays no part unless repeats differ."""
 
     @property
     def is_another(self) -> bool:
@@ -147,7 +147,7 @@ def _differences(before: Mapping[str, object], after: Mapping[str, object], with
 
 
 def _said(value: object, other: object) -> str:
-    """Returns a value as JSON. A text is shown from shortly before its first difference to the other one."""
+    """Returns a value as JSON. A text is shown from shortly before its first difference from the other text."""
     if isinstance(value, str) and isinstance(other, str):
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(value, other, strict=False)))
         begin = max(0, same - CONTEXT)

@@ -11,7 +11,7 @@ from devhost.node.texts import ThoughtSpans
 from devhost.protocol.wire import JsonObject
 from devhost.trace.runs import Call, TracedRun, items, mapping
 
-# The details of a call on the timeline. They come from the messages between plugin and host.
+# The details of a call on the timeline, from the messages between plugin and host.
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class PromptChanges:
     """The difference between the prompts of two rounds."""
 
     parts: tuple[tuple[bool, tuple[PromptPart, ...]], ...]
-    """The messages of the prompt, grouped into consecutive new and consecutive old ones. True marks a new group."""
+    """The messages of the prompt in groups of consecutive messages that are new (true) or old (false)."""
     gone: tuple[PromptPart, ...]
     """The messages that only the previous prompt contains, such as results that were shortened since."""
 

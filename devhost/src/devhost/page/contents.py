@@ -27,11 +27,11 @@ from devhost.protocol.wire import JsonObject
 from devhost.trace.timeline import Span
 from devhost.words import counted, in_a_line
 
-# The answer. It is Markdown.
+# The answer, which is Markdown.
 
 _CITATION = re.compile(r"\[(\d{1,4})\]")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
-"""The renderer of answers. It shows a picture as a link, because a browser would load the picture unasked."""
+"""The renderer of answers, which shows a picture as a link, because a browser would load the picture unasked."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class ShownFile:
 def shown_file(file: JsonObject, folder: Path | None = None) -> ShownFile:
     """Returns what the page shows about a file.
 
-    With the page's `folder`, a link to a file in it is relative, so that the link still works after both are moved.
+    A link to a file in the page's `folder` is relative, so that the link still works after the folder is moved.
     """
     size = ""
     if isinstance(file.get("size"), int):
@@ -183,7 +183,7 @@ class Axis:
         return max(self.ended - self.began, 1e-6)
 
     def bar(self, began: float, ended: float) -> str:
-        """Returns the CSS style of a bar. It contains seconds, so that it stays correct when the axis grows."""
+        """Returns the CSS style of a bar in seconds, so that the style stays correct when the axis grows."""
         start, end = (round(min(max(at - self.began, 0.0), self.length), 6) for at in (began, ended))
         return f"--from:{start};--size:{end - start:.6g}"
 

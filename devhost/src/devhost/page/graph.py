@@ -17,7 +17,7 @@ HEADING = 30.0
 COLUMNS = 18
 """The number of characters of a title that fit into a node."""
 CHOSEN = ("selected_case_id", "class_id", "__action_id")
-"""Output variables of branching nodes. Their value names the handle of the edge that the flow took."""
+"""Output variables of branching nodes, whose value names the handle of the edge that the flow took."""
 ERROR_BRANCH = "fail-branch"
 
 
@@ -159,10 +159,7 @@ class _Drawer:
 
 
 def _handles(row: NodeRow, handle: str) -> Iterator[str]:
-    """Yields the handles through which the flow may have left a node.
-
-    This is `handle` if the outputs do not name one.
-    """
+    """Yields the handles through which the flow may have left a node, or `handle` if the outputs do not name one."""
     if row.ended is not None and row.ended.went_on == "error branch":
         yield ERROR_BRANCH
         return

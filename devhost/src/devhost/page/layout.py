@@ -163,7 +163,7 @@ def _route(
     layers: Sequence[Sequence[str]],
     layer_of: Mapping[str, int],
 ) -> list[Point]:
-    """Returns the points of an edge. It crosses each layer in between horizontally, so that it touches no node."""
+    """Returns the points of an edge, which crosses each layer in between horizontally and so touches no node."""
     first, *bends, last = chain
     points = [(places[first][0] + boxes[first][0], places[first][1] + boxes[first][1] / 2)]
     for bend in bends:

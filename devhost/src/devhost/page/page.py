@@ -51,7 +51,7 @@ def refuse_to_destroy(file: Path, trace: Path, *, force: bool) -> None:
 DEVHOST = Path(__file__).parent.parent
 TEMPLATES = [DEVHOST / folder for folder in ("page", "evaluation", "comparison", "console/templates")]
 LONGEST = 20_000
-"""How many characters of a text the page shows. The trace has the rest."""
+"""How many characters of a text the page shows. The trace contains the whole text."""
 
 FUNCTIONS: tuple[Callable[..., object], ...] = (
     *(said_by, written_calls, prompt_of, offered_tools, given_to, results_of, traceback_of),

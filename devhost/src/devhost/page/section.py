@@ -40,7 +40,7 @@ class ShownRun:
 
     @property
     def source_anchor(self) -> str:
-        """The beginning of the fragment that links to a source. The source's number follows it."""
+        """The fragment that links to a source, without the number at its end."""
         return f"source-{self.number}-"
 
     @cached_property
@@ -70,16 +70,16 @@ class ShownRun:
         return list(every(self.spans))
 
     def anchor(self, span: Span) -> str:
-        """Returns the fragment that links to the row of a span. It stays the same while the run goes on.
+        """Returns the fragment that links to the row of a span, which stays the same while the run goes on.
 
-        The fragment is a hash, because the id of a log entry may contain any character.
+        The id of a log entry may contain any character, so the fragment has a hash of the id.
         """
         return f"row-{self.number}-{hashlib.blake2s(span.id.encode(errors='replace'), digest_size=6).hexdigest()}"
 
     def is_open(self, span: Span) -> bool:
         """Returns whether the children of a group are shown at first.
 
-        In a run of more than `FEW_ROWS` rows, this is so only if one of them has failed or has not ended.
+        In a run of more than `FEW_ROWS` rows, a group is open only if a row below it has failed or has not ended.
         """
         return len(self.rows) <= FEW_ROWS or any(each.status != "success" for each in every(span.children))
 
@@ -100,7 +100,7 @@ def shown_run(
 ) -> ShownRun:
     """Collects what a page shows about a run.
 
-    `strategy` is its name in the trace. `folder` is the folder of the page, if that is known.
+    `strategy` is the strategy's name in the trace. `folder` is the folder of the page, if that is known.
     """
     run = run_of(traced, strategy)
     sources = sources_of(run.outputs.variables.get("sources"), traced)

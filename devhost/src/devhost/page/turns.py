@@ -24,7 +24,7 @@ COLOURS = {
     "tool": "tool",
     "human-input": "person",
 }
-"""The kind of row for each type of node, which determines its color. All other types are steps."""
+"""The kind of row for each type of node. The kind determines the color, and all other nodes are steps."""
 LEGEND = {
     "model": "agent or model",
     "tool": "tool",
@@ -42,9 +42,9 @@ class ShownNode:
     row: NodeRow
     depth: int
     finished: float
-    """The time when the node ended, or when the turn did if the node has not ended."""
+    """The time when the node ended, or the end of the turn if the node has not ended."""
     runs: Sequence[ShownRun]
-    """The runs of an Agent node. There are several if the engine retried the node."""
+    """The runs of an Agent node, one for each attempt of the engine."""
 
     @property
     def beside(self) -> str:
@@ -108,7 +108,7 @@ class ShownTurn:
 
     @cached_property
     def graph(self) -> Drawing | None:
-        """The drawing of the flow, or `None` for a strategy and for a trace that an older devhost wrote."""
+        """The drawing of the flow, or `None` for a strategy and for a trace by an older version of devhost."""
         graph = self.traced.facts.graph
         if graph is None:
             return None
@@ -128,7 +128,7 @@ class ShownTurn:
 
     @property
     def source_anchor(self) -> str:
-        """The beginning of the fragment that links to a source. The source's number follows it."""
+        """The fragment that links to a source, without the number at its end."""
         if self.run is not None:
             return self.run.source_anchor
         return f"turn-{self.number}-source-"

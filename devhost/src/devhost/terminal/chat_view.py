@@ -103,7 +103,7 @@ def summary(run: Run) -> str:
     return " · ".join(part for part in parts if part)
 
 
-# The questions of a conversation. They are typed at a prompt or piped in, one line or one JSON text each.
+# The questions of a conversation are typed at a prompt or piped in, one line or one JSON text each.
 #
 # Blank questions are skipped. A space before a slash is kept, because it turns a command into a question. At the
 # prompt, Ctrl-C discards the line and Ctrl-D ends the chat. A text pasted over several lines is one question.
@@ -151,7 +151,7 @@ def _piped(read: Callable[[str, int], str]) -> Iterator[str]:
 
 def _json_text(line: str, number: int) -> str:
     if isinstance(text := json_or(line, None), str):
-        return text.encode(errors="replace").decode()  # JSON can escape what no message can contain
+        return text.encode(errors="replace").decode()  # JSON can escape characters that no message can contain
     raise ParameterError(f'--json-lines: line {number} of the input must be a text in JSON, such as "What now?"')
 
 

@@ -34,7 +34,7 @@ class ViewOptions:
 
 
 class Screen(Watcher):
-    """Prints what happens during a run, from many threads. A line never interrupts an unfinished line of text."""
+    """Prints the events of a run, which come from many threads. A line never interrupts an unfinished line of text."""
 
     def __init__(self, console: Console, *, traceback: bool = False) -> None:
         self.console = console
@@ -205,7 +205,7 @@ class View:
             self._console.print(Text(printable(sentence)), soft_wrap=True)
 
     def _end(self, error: RunError | None, seconds: float, ended: Text) -> None:
-        """Prints the last line: `ended`, or the error after which the run failed."""
+        """Prints `ended` as the last line, or the error if the run failed."""
         if error is None:
             self._console.print(ended)
             return

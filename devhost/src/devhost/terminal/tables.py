@@ -26,7 +26,7 @@ LONGEST_VALUE = 200
 BEGINNING = 40
 """How many characters are shown of a text variable that is longer than `LONGEST_VALUE`, such as a state."""
 _JOINERS = "\u200c\u200d\u2060"
-"""Invisible characters that are kept. Persian and emoji need the first two; tags quoted in an answer have the third."""
+"""Invisible characters that are kept. Persian and emoji need the first two; quoted tags in an answer have the third."""
 
 
 def printable(value: object) -> str:
@@ -80,7 +80,7 @@ def log_tree(
     """Returns the log of a run as a tree, or `None` if it is empty.
 
     `calls` has the arguments that the tools received and their errors. The arguments are shown if they differ from
-    those that the model wrote. With `whole`, each entry is complete; otherwise its beginning is shown on one line.
+    those that the model wrote. With `whole`, an entry is complete; otherwise its beginning is shown on one line.
     """
     made = calls or CallsMade()
 
@@ -200,7 +200,7 @@ def _cut(*parts: str | tuple[str, str]) -> Text:
 
 
 def pending_table(calls: Sequence[object]) -> Table | None:
-    """Returns a table of the calls that wait for approval. It has the arguments, on which a person bases a decision."""
+    """Returns a table of the calls that wait for approval, with the arguments that a person needs for the decision."""
     table = Table.grid(padding=(0, 1))
     for call in calls:
         if isinstance(call, dict):

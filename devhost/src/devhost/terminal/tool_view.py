@@ -17,7 +17,7 @@ from devhost.words import counted, in_a_line, preview
 
 
 def _source_line(place: int, source: JsonObject) -> Text:
-    """Returns the number and the title of a source and the beginning of its text. Other fields are for programs."""
+    """Returns the number and the title of a source and the beginning of its text, without fields for programs."""
     title = source.get("title") or source.get("document_name")
     passage = in_a_line(source.get("content") or "")
     words = f"           [{source.get('position') or place}] {title}"

@@ -26,7 +26,7 @@ from devhost.words import counted, in_a_line
 
 MARKS = {"succeeded": ("✓", "green"), "failed": ("✗", "red"), "exception": ("!", "yellow"), "": ("…", "yellow")}
 HIDDEN = frozenset({"usage", "json", "files"})
-"""Outputs that a row leaves out. `--verbose` and `--json` show them."""
+"""Outputs that a row leaves out, but `--verbose` and `--json` show."""
 
 
 def turn_log(turn: PlayedTurn, *, whole: bool) -> RenderableType | None:
@@ -111,7 +111,7 @@ def _json(values: Mapping[str, object]) -> str:
 # The view of a turn: the question, the answer while it streams, then the nodes and the outputs.
 
 NAME_OF_LOG = {True: "log", False: "nodes"}
-"""The heading of the log for a strategy that runs alone, and for a flow."""
+"""The heading of the log, for a strategy that runs alone and for a flow."""
 STYLE_OF_THOUGHTS = {True: "dim italic", False: None}
 
 
