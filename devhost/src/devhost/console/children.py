@@ -126,7 +126,7 @@ class Children:
         with self._changing:
             running = tuple(filter(self.is_running, self._children))
             if name in running:
-                raise ConsoleError(f"{name} goes on already")
+                raise ConsoleError(f"{name} is already running")
             if len(running) >= self._most:
                 raise BusyError(running)
             child = self._children[name] = Child(arguments, output, errors)

@@ -78,11 +78,11 @@ def obey(child: Child | None, name: str, given: Mapping[str, str], form: FormAsk
         case "reject":
             _tell(child, told, rejected(words))
         case "say" if not words:
-            raise ConsoleError("a question needs words")
+            raise ConsoleError("the question is empty")
         case "say":
             _tell(child, told, said(words))
         case other:
-            raise ConsoleError(f"a run cannot be told to {other!r}")
+            raise ConsoleError(f"unknown action {other!r}")
 
 
 def _tell(child: Child, told: str, line: str, form: str = "") -> None:

@@ -39,6 +39,6 @@ def delete(console: Console, given: Values) -> Response:
     """Deletes the chosen runs. Raises ConsoleError for a run that has not ended."""
     for name in lines_in(given, "run"):
         if console.goes_on(name):
-            raise ConsoleError(f"the run {name!r} goes on: end it before you delete it")
+            raise ConsoleError(f"the run {name!r} has not ended: end it before you delete it")
         console.folder.delete(name)
     return RedirectResponse("/", 303)

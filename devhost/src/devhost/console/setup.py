@@ -125,7 +125,7 @@ class Setup(BaseModel):
             refuse_without_model(models)
         if self.converses and not self.question:
             with about(QUESTION):
-                raise ParameterError("a question needs words")
+                raise ParameterError("the question is empty")
         if self.kind == "fork":
             asked = fork_options(self.values, trace_of(self.of))
             origin = asked.origin()

@@ -35,7 +35,7 @@ def reset(steps: Reset, folder: Path) -> None:
         else:
             why = why_it_failed(["/bin/sh", "-c", step], folder)
         if why:
-            raise SuiteError(f"its reset failed in {folder.absolute()}: {step}: {why}")
+            raise SuiteError(f"the reset failed in {folder.absolute()}: {step}: {why}")
 
 
 def _copied(file: CopiedFile, folder: Path) -> str:

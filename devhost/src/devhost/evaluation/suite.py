@@ -231,5 +231,5 @@ def _fitting[N: (SuiteCase, Column)](
     for pattern in patterns:
         if not any(fnmatchcase(each.name, pattern) for each in named):
             there_are = naming(each.name for each in named)
-            raise SuiteError(f"{option} {pattern!r} fits none in {file}; {there_are}")
+            raise SuiteError(f"{option} {pattern!r} matches nothing in {file}; {there_are}")
     return tuple(each for each in named if any(fnmatchcase(each.name, pattern) for pattern in patterns or ("*",)))
