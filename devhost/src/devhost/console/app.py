@@ -115,7 +115,7 @@ def _refused(reason: str) -> Response:
 
 type Page = Callable[..., Response]
 SEVERAL = frozenset({"tools", "run"})
-"""Fields that may be sent several times, so that each value is a line. For any other field, the last value counts."""
+"""Form fields that may have several values, which are joined as lines. For any other field, the last value counts."""
 
 SHOWN: Mapping[str, Page] = {
     "/": runs_page.list_of_runs,

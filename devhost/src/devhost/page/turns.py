@@ -24,7 +24,7 @@ COLOURS = {
     "tool": "tool",
     "human-input": "person",
 }
-"""The kind of row for each type of node. The kind determines the color, and all other nodes are steps."""
+"""The kind of row, and so the color, for each type of node. Nodes of all other types are steps."""
 LEGEND = {
     "model": "agent or model",
     "tool": "tool",

@@ -65,7 +65,7 @@ class Screen(Watcher):
             self.console.print(shown, soft_wrap=True)
 
     def failed(self, tool: str, error: RunError) -> None:
-        """Prints the error of a tool. The strategy handles the error and may not report where in the tool it was."""
+        """Prints the error of a tool, because the strategy may not report where in the tool the error occurred."""
         with self._writing:
             self.end_line()
             self.console.print(Text(f"tool {printable(tool)} failed: {printable(error.line)}", "red"), soft_wrap=True)
