@@ -110,7 +110,7 @@ class Console:
     def version(self, name: str) -> str:
         """Returns a text that changes whenever the page of the run changes."""
         child = self.children.of(name)
-        at = None if child is None else (child.exit_code, child.told)  # before the files, which may still grow
+        at = None if child is None else (child.exit_code, child.told)  # read first, because the files may still grow
         file = self.folder.trace(name)
         output = self.folder.beside(name, OUTPUT)
         return version_of(at, is_written(file), changed_at(file), changed_at(output))

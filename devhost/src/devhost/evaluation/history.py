@@ -165,7 +165,7 @@ def _height(value: float, highest: float) -> float:
 def read_history(folder: Path, shown: Evaluation, file: Path) -> EvaluationHistory:
     """Reads the finished evaluations in a folder that have the same file of cases as the evaluation that is shown.
 
-    The history includes the evaluation that is shown. `file` is its file of results, which may be in the same folder.
+    The history includes the evaluation that is shown. `file` has its results and may be in the same folder.
     """
     if not folder.is_dir():
         raise SuiteError(f"--history {folder}: there is no such folder")
