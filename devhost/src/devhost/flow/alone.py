@@ -66,7 +66,7 @@ class NodeAlone:
 
     @classmethod
     def of(cls, file: FlowFile, name: str) -> "NodeAlone":
-        """Finds a node by its id or title. Raises FlowFileError if there is none or it cannot be played alone."""
+        """Finds a node by its id or title. Raises FlowFileError if no node matches or it cannot be played alone."""
         node = file.node(name)
         why = NOT_ALONE.get(node.type)
         if why is not None:
@@ -75,7 +75,7 @@ class NodeAlone:
 
     @cached_property
     def file(self) -> FlowFile:
-        """A flow that consists of a Start node without fields and this node."""
+        """A flow with only this node and a Start node without fields."""
         entry = next(each for each in self.whole.graph["nodes"] if each.get("id") == self.node.id)
         data = {key: value for key, value in entry["data"].items() if key not in OF_A_CONTAINER}
         begin = {"id": BEFORE_ONE_NODE, "type": "custom", "data": {"type": "start", "title": "Start", "variables": []}}
@@ -124,8 +124,8 @@ class NodeAlone:
     def read(self, assignments: Iterable[str], limits: HostLimits) -> JsonObject:
         """Parses `--input SOURCE.NAME=VALUE` pairs and returns the values by key.
 
-        A value for a text variable is used as it is. Any other value is parsed as JSON, or used as it is if it is not
-        JSON. Raises ParameterError for a variable that the node does not refer to, and for a missing one.
+        The value of a text variable is used unchanged. Any other value is parsed as JSON if possible. Raises
+        ParameterError for a variable that the node does not refer to, and for a missing variable.
         """
         by_label = {each.label: each for each in self.inputs.values()}
         there_are = naming(by_label)
@@ -150,7 +150,7 @@ class NodeAlone:
         return {key: self._as_field(key, value) for key, value in values.items()}
 
     def _as_field(self, key: str, value: object) -> object:
-        """Takes the file out of the list if the field holds only one file."""
+        """Unwraps the list if the field holds a single file."""
         known = self.inputs[key]
         if known.kind == "files" and start_fields(self.whole)[known.name]["type"] == "file" and isinstance(value, list):
             return value[0]

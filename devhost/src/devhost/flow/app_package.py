@@ -77,13 +77,13 @@ class AppPackage:
     """An app's DSL, read from its package."""
 
     data: dict[str, Any]
-    """The DSL file, parsed."""
+    """The parsed DSL file."""
     unused: tuple[str, ...]
     """The contents of the package that only Dify uses, in words: "2 skills", "1 file"."""
 
     @classmethod
     def read(cls, path: Path) -> "AppPackage":
-        """Reads and checks a package. Raises FlowFileError if Dify would not import it."""
+        """Reads and checks a package. Raises FlowFileError if Dify would not import the package."""
         with opened_archive(path, APP_PACKAGE) as archive:
             members = _members(path, archive)
             manifest = _manifest(path, _yaml(path, MANIFEST, _content(path, archive, members, MANIFEST)))
@@ -152,7 +152,10 @@ def _yaml(path: Path, name: str, content: bytes) -> dict[str, Any]:
 
 
 def _faults(node: yaml.Node | None, met: set[int]) -> Iterator[str]:
-    """Yields what Dify does not accept. `met` has the identity of earlier nodes: an alias is the node that it names."""
+    """Yields the faults that Dify does not accept.
+
+    `met` contains the identities of the nodes so far, because an alias is the same object as its anchor.
+    """
     if node is None:
         return
     if id(node) in met:

@@ -1,4 +1,4 @@
-"""Makes cases of flows: a file with its inputs and its script, checked before anything starts."""
+"""Builds cases from flows. A case has a flow file, its inputs and its script, and is checked before anything starts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ def flow_file(file: Path | None, script: Script) -> FlowFile:
 def read_inputs(
     file: FlowFile, script: Script, folder: Path | None, assignments: Sequence[str], limits: HostLimits
 ) -> JsonObject:
-    """Returns the values of the Start node's fields. Those of the command line replace those of the script.
+    """Returns the values of the Start node's fields. Values from the command line override values from the script.
 
     `folder` is the script's path.
     """
@@ -40,7 +40,7 @@ def read_inputs(
     }
 
 
-def checked_flow(  # noqa: PLR0913, PLR0917 - what a flow is played with
+def checked_flow(  # noqa: PLR0913, PLR0917 - a flow needs all of these
     file: FlowFile,
     script: Script,
     inputs: JsonObject,
@@ -89,7 +89,7 @@ def refuse_misfit(file: FlowFile, script: Script) -> None:
 
 
 def flow_case(script: Path, limits: HostLimits | None = None, allowed: OutsideAccess = NOTHING) -> Case:
-    """Makes a case of a script and the flow that it names. The tools are those of the host.
+    """Builds a case from a script and the flow that the script names. The case uses the tools of the host.
 
     Raises ScriptError if the script does not name its flow or does not fit it.
     """

@@ -69,9 +69,9 @@ BRANCHES = {
     "if-else": ("cases", "case_id"),
     "question-classifier": ("classes", "id"),
 }
-"""The key of a node's data that lists its branches, and the key of a branch's id, by the type of the node."""
+"""For each type of node with branches, the key that lists the branches and the key of a branch's id."""
 UNDECLARED = {HUMAN_INPUT: TIMEOUT, "if-else": "false"}
-"""A branch that needs no declaration and no edge, by the type of the node."""
+"""For some types of nodes, a branch that needs neither a declaration nor an edge."""
 
 
 def wrong_branches(file: FlowFile) -> Iterator[str]:
@@ -87,7 +87,7 @@ def wrong_branches(file: FlowFile) -> Iterator[str]:
         if branches is not None:
             names = branches
             leads = "the flow never goes there"
-        allowed = {*names, UNDECLARED.get(node.type), node.data.get("error_strategy")}  # `fail-branch` is also a branch
+        allowed = {*names, UNDECLARED.get(node.type), node.data.get("error_strategy")}  # `fail-branch` names both
         for name in sorted(left - allowed):
             yield f"an edge leaves {node} at {misspelt(name, names)}, which it does not have: {leads}; {naming(names)}"
 
@@ -105,7 +105,7 @@ def _branches(node: FlowNode) -> list[str] | None:
 
 
 def judged(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> list[FlowFinding]:
-    """Returns all findings that do not need the engine. `plugins` are those of the flow's agents."""
+    """Returns all findings that do not need the engine. `plugins` are the plugins of the flow's agents."""
     if wrong := [*wrong_in_graph(file)]:
         return wrong
     of_engine = [FlowFinding("engine", sentence) for sentence in (*wrong_forms(file), *wrong_types(file))]
@@ -128,7 +128,7 @@ def _unused(file: FlowFile) -> Iterator[str]:
 
 
 def judged_by_engine(file: FlowFile, found: Iterable[FlowFinding]) -> list[FlowFinding]:
-    """Returns the engine's own objections. It is not asked if `found` already refuses the flow."""
+    """Returns the engine's own objections. The engine is not asked if `found` already refuses the flow."""
     if any(each.refuses and each.by != "given" for each in found):
         return []
     said = asked_engine(file)
@@ -137,7 +137,7 @@ def judged_by_engine(file: FlowFile, found: Iterable[FlowFinding]) -> list[FlowF
     return [FlowFinding("engine", sentence) for sentence in said]
 
 
-def check_flow(  # noqa: PLR0913 - what a flow is played with
+def check_flow(  # noqa: PLR0913 - a flow needs all of these
     file: FlowFile,
     inputs: Mapping[str, object],
     plugins: Sequence[PluginDeclaration],
@@ -150,8 +150,8 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
 ) -> tuple[str, ...]:
     """Checks a flow and returns the notices. Raises FlowFileError if the flow cannot be played.
 
-    `plugins` are those of the flow's agents, and `tools` are tool plugins. `servers` are the names of MCP servers,
-    which report their tools only when they are connected.
+    `plugins` are the plugins of the flow's agents, and `tools` are tool plugins. `servers` are the names of MCP
+    servers, which report their tools only when they are connected.
     """
     declared = tools_of(tools)
     found = judged(file, plugins)
@@ -169,7 +169,7 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
 
 
 SAYS: Mapping[Judge, str] = {"editor": "Dify's editor does not publish this app: "}
-"""The beginning of a notice, by who objects."""
+"""The beginning of a notice, which depends on who objects."""
 
 
 def not_allowed(file: FlowFile, allowed: OutsideAccess) -> Iterator[str]:
@@ -179,7 +179,7 @@ def not_allowed(file: FlowFile, allowed: OutsideAccess) -> Iterator[str]:
 
 
 def refuse(file: FlowFile, wrong: Iterable[str]) -> None:
-    """Raises FlowFileError if anything is wrong, with one sentence on each line."""
+    """Raises FlowFileError with one sentence per line if anything is wrong."""
     sentences = list(wrong)
     if sentences:
         raise FlowFileError(f"{file.path} cannot be played:" + "".join(f"\n  {sentence}" for sentence in sentences))

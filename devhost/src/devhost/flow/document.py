@@ -38,7 +38,7 @@ class _NodeEntry(DifyModel):
     id: str
     type: str = ""
     """The value is `custom-note` for a note on the canvas, which is not part of the flow."""
-    parentId: str | None = None  # noqa: N815 - Dify's key
+    parentId: str | None = None  # noqa: N815 - the name is Dify's
     data: dict[str, Any]
 
     @property
@@ -207,7 +207,7 @@ def start_fields(file: FlowFile) -> Mapping[str, JsonObject]:
 def typed_inputs(file: FlowFile, assignments: Iterable[str]) -> JsonObject:
     """Parses `--input KEY=VALUE` pairs. A text field gets the value as typed; other fields get the parsed JSON.
 
-    A file field gets a list of texts, one for each pair. `with_read_files` reads the files.
+    A file field gets a list of strings, one for each pair. `with_read_files` reads the files.
     """
     fields = start_fields(file)
     inputs: JsonObject = {}
@@ -225,7 +225,7 @@ def typed_inputs(file: FlowFile, assignments: Iterable[str]) -> JsonObject:
 def with_read_files(
     file: FlowFile, inputs: Mapping[str, object], limits: HostLimits, script: Path | None = None
 ) -> JsonObject:
-    """Returns the inputs, in which file fields have a `LocalFile` or a list of them instead of paths.
+    """Returns the inputs with a `LocalFile`, or a list of `LocalFile` objects, in place of the paths in file fields.
 
     Paths in a script are relative to the script's folder and must stay inside it, unless the command allows more.
     Other paths are relative to the current folder.

@@ -26,7 +26,7 @@ class Reference(NamedTuple):
     source: str
     """A node's id, or `sys`, `conversation` or `env`."""
     name: str
-    """The name of the variable, without the keys inside it that a selector may add."""
+    """The name of the variable. Further keys in a selector are left out."""
     in_text: bool = False
     """Whether the reference is in a template."""
 
@@ -49,7 +49,7 @@ def _found(value: object, key: str = "") -> Iterator[Reference]:
             yield from _selector(value)
         case list():
             for inner in value:
-                if key == "variables" and isinstance(inner, list):  # of a Variable Aggregator
+                if key == "variables" and isinstance(inner, list):  # a selector of a Variable Aggregator
                     yield from _selector(inner)
                 yield from _found(inner)
 
@@ -60,7 +60,7 @@ def _selector(value: object, *, in_text: bool = False) -> Iterator[Reference]:
             yield Reference(source, name, in_text)
 
 
-# Variables that nothing sets. Dify leaves their bare name in a text, or finds no value.
+# Variables that nothing sets. Dify leaves their bare name in the text, or finds no value.
 
 OF_EVERY_FLOW = frozenset({"user_id", "app_id", "workflow_id", "workflow_run_id", "files", "timestamp"})
 OF_A_CHATFLOW = frozenset({"query", "conversation_id", "dialogue_count"})
@@ -78,7 +78,7 @@ GO_ON_WITHOUT_IN_TEXT = frozenset({"agent", "tool"})
 
 
 def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Iterator[FlowFinding]:
-    """Finds references to variables that nothing sets. `strategies` are those of the Agent nodes, by node id."""
+    """Finds references to variables that nothing sets. `strategies` maps the id of an Agent node to its strategy."""
     for node in file.nodes.values():
         for reference in references_of(node):
             meant = meant_reference(file, reference)
@@ -98,7 +98,10 @@ def _judged(node: FlowNode, reference: Reference, why: str) -> FlowFinding:
 
 
 def meant_reference(file: FlowFile, reference: Reference) -> Reference:
-    """Returns the variable itself for a Start node's output like `sys.query`. Start outputs all existing variables."""
+    """Resolves a reference such as `sys.query` of a Start node to the variable itself.
+
+    A Start node outputs all variables that exist when it runs.
+    """
     node = file.nodes.get(reference.source)
     space, dot, variable = reference.name.partition(".")
     if node is not None and node.type == "start" and dot and space in OUTSIDE_NODES:
@@ -137,7 +140,7 @@ def _known(file: FlowFile, strategies: Mapping[str, Strategy], source: str) -> C
 
 
 def _outputs(agent: FlowNode, schema: object) -> frozenset[str]:
-    """Returns the names of an agent's outputs. `schema` is the output schema of its strategy, or its own."""
+    """Returns the names of an agent's outputs. `schema` is the output schema of its strategy or of the agent itself."""
     outputs = OF_AN_AGENT.union(properties_of(schema))
     if agent.data.get("error_strategy"):
         return outputs | OF_A_FAILURE
@@ -170,7 +173,7 @@ def _unknown_outputs(file: FlowFile) -> Iterator[str]:
 
 
 def _unconnected(file: FlowFile) -> Iterator[str]:
-    """Finds nodes that cannot be reached from Start. Nodes inside an iteration or a loop count with their container."""
+    """Finds nodes that cannot be reached from Start. Nodes inside an iteration or a loop are not checked separately."""
     leads = defaultdict[str, list[str]](list)
     for edge in file.edges:
         leads[str(edge.get("source"))].append(str(edge.get("target")))
@@ -186,7 +189,7 @@ def _unconnected(file: FlowFile) -> Iterator[str]:
 
 
 ENDS = {True: ("chatflow", "end"), False: ("workflow", "answer")}
-"""The kind of an app and the type of node that only the other kind has, by whether the app is a chatflow."""
+"""For chatflows (True) and workflows (False), the kind of the app and a type of node that only the other kind has."""
 
 
 def _of_the_other_kind(file: FlowFile) -> Iterator[str]:

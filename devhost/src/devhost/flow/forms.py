@@ -24,7 +24,7 @@ from devhost.trace.flow import FIELD, TIMEOUT, AskedField, Button, FlowNode, For
 
 HUMAN_INPUT = "human-input"
 LATE = "timeout"
-"""The name of `TIMEOUT` for people and in scripts."""
+"""The name of `TIMEOUT` in scripts and at the terminal."""
 
 
 class ValueSource(DifyModel):
@@ -84,7 +84,7 @@ def wrong_forms(file: FlowFile) -> Iterator[str]:
 
 
 def answer_of(form: FormAsked, given: FormAnswer, ask: Ask | None) -> FormAnswer:
-    """Returns the answer to a form, from a script or from a person. `ask` is None if there is no person.
+    """Returns the answer to a form, from a script or from a person. `ask` is None if no person can be asked.
 
     Raises UnansweredFormError if the form stays open. The flow then stays paused.
     """
@@ -118,9 +118,9 @@ def _how_to_answer(form: FormAsked, given: FormAnswer, missing: Sequence[AskedFi
 
 
 def scripted_answers(file: FlowFile, answers: Mapping[str, str], place: str) -> GivenAnswers:
-    """Parses the `answers` of a turn, in which NODE gives a button and NODE.FIELD a value.
+    """Parses the `answers` of a turn: a key NODE chooses a button, and a key NODE.FIELD sets a value.
 
-    `place` says where the answers are written, for error messages.
+    `place` tells a reader of an error message where the answers are.
     """
     forms = []
     if answers:
@@ -163,8 +163,8 @@ def _left(form: FormAsked) -> UnansweredFormError:
 def ask_by_line(form: FormAsked, _given: FormAnswer) -> FormAnswer:
     """Reads lines of standard input until one answers the form. `null` or the end of the input leaves the form open.
 
-    An answer is {"form": its id, "button": an id, "values": {name: text}}, where the values are those that differ from
-    the form as shown. A line that is not an answer is skipped. stderr says which fields Dify would not accept.
+    An answer is {"form": its id, "button": an id, "values": {name: text}}, with only the values that differ from those
+    shown. A line that is not an answer is skipped. stderr says which fields Dify would not accept.
     """
     while line := sys.stdin.readline():
         with suppress(ValueError):

@@ -1,10 +1,13 @@
-"""The findings of a flow check. Each has a sentence and says who objects."""
+"""The findings of a flow check. Each finding has a sentence and says who objects."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 type Judge = Literal["editor", "engine", "devhost", "given", "notice"]
-"""Who objects. `given` means that `devhost flow` needs an option or another value; a `notice` does not stop a flow."""
+"""The source of a finding.
+
+`given` means that `devhost flow` needs an option or another value. `notice` does not stop a flow.
+"""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def _starts_with(container: JsonObject, first: str, by_id: Mapping[object, JsonO
 
 
 def _start_of(container: JsonObject, number: int) -> tuple[JsonObject, list[JsonObject]]:
-    """Returns a new start node for a container, and an edge from it to the node that was the first until now."""
+    """Returns a new start node for a container, and an edge from it to the node that was first before."""
     data = container["data"]
     name = f"{container.get('id')}start{number}"
     kind = STARTS[data["type"]]

@@ -1,4 +1,4 @@
-"""Controls what a flow may do on this machine besides calling tools: send HTTP requests, and run code of its file."""
+"""Controls what a flow may do on this machine besides calling tools: sending HTTP requests and running its code."""
 
 import json
 import os
@@ -24,13 +24,16 @@ JAVASCRIPT = "javascript"
 
 @dataclass(frozen=True)
 class OutsideAccess:
-    """What a person allows a flow to do."""
+    """The permissions that a user gives to a flow."""
 
     http: bool = False
     code: bool = False
 
     def why_not(self, kind: str, data: Mapping[str, object]) -> str | None:
-        """Returns why a node may not run and what to do about it, without the subject, or None if it may run."""
+        """Returns the rest of a sentence that says why a node may not run and how to allow it.
+
+        Returns None if the node may run.
+        """
         match kind, data.get("code_language"):
             case "http-request", _ if not self.http:
                 return "sends HTTP requests: allow it with --allow-http"
@@ -86,7 +89,7 @@ def render_template(template: str, variables: str, limits: HostLimits) -> str:
 
 
 def run_program(language: str, program: str, limits: HostLimits, what: str = "code") -> str:
-    """Runs a program and returns its output. Raises CodeError, in which `what` names the program."""
+    """Runs a program and returns its output. Raises CodeError on failure. `what` names the program in the error."""
     with (
         tempfile.TemporaryDirectory(prefix="devhost-code-") as folder,
         tempfile.TemporaryFile() as printed,

@@ -29,7 +29,7 @@ TIME = "%Y-%m-%d %H:%M:%S"
 
 @dataclass
 class OwnTool:
-    """One of Dify's own tools, implemented by a function. Its exceptions become error messages in Dify's words."""
+    """One of Dify's own tools, implemented by a function. Exceptions become error messages as in Dify."""
 
     provider: str
     name: str
@@ -123,7 +123,7 @@ def _weekday(given: JsonObject) -> str:
     if month is None:
         raise ValueError("Month is required")
     try:
-        date = datetime(int(year or 0), int(month), int(day or 0))  # noqa: DTZ001 - a day
+        date = datetime(int(year or 0), int(month), int(day or 0))  # noqa: DTZ001 - a date needs no time zone
     except ValueError:
         return f"Invalid date: Year {year}, Month {month}, Day {day}."
     return f"{calendar.month_name[date.month]} {date.day}, {date.year} is {calendar.day_name[date.weekday()]}."
@@ -259,7 +259,7 @@ def not_of_dify(file: FlowFile, allowed: OutsideAccess, there_are: Iterable[Tool
 # a call do not affect the answer.
 
 type ToolAnswers = Mapping[str, Sequence[RecordedPart]]
-"""The answers of each tool, by NAME or PROVIDER/NAME: one per call, in order. The last one is used again."""
+"""The answers of each tool, by NAME or PROVIDER/NAME: one per call, in order. The last answer is repeated."""
 
 
 @dataclass

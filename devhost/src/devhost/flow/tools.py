@@ -85,7 +85,7 @@ OF_NO_PLUGIN = {"api": "a custom tool (OpenAPI)", "workflow": "a workflow tool"}
 
 
 def _missing(entry: NamedTool, listed: str) -> str:
-    """Returns the end of a sentence: the missing provider, and what helps other than a script."""
+    """Returns the end of a sentence that names the missing provider and the options that help."""
     provider = entry.tool[0]
     if entry.kind in OF_NO_PLUGIN:
         shown = entry.said.get("provider_name") or provider
@@ -148,7 +148,7 @@ class MeantStrategy:
     plugin: PluginDeclaration
     strategy: Strategy
     is_own: bool
-    """False if the strategy replaces one of the same name from another provider."""
+    """Whether the strategy comes from the provider that the node names. A strategy of the same name can replace it."""
 
 
 def meant_strategy(node: FlowNode, plugins: Iterable[PluginDeclaration]) -> MeantStrategy | None:
@@ -206,7 +206,7 @@ def wrong_strategies(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> It
 
 
 def _no_strategy(node: FlowNode, name: str, plugins: Sequence[PluginDeclaration]) -> FlowFinding:
-    """Reports a missing strategy. If its own provider was given, the editor objects; otherwise a plugin is missing."""
+    """Reports a missing strategy. Dify's editor objects if the provider was given; otherwise, a plugin is missing."""
     asked = provider_of(node)
     there_are = "; ".join(
         f"{plugin.manifest.name} in {plugin.directory} has: {', '.join(plugin.strategies) or 'none'}"
@@ -226,7 +226,7 @@ def _no_strategy(node: FlowNode, name: str, plugins: Sequence[PluginDeclaration]
 # The panel of an Agent node: its parameters as settings for a run.
 
 
-def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
+def panel_settings(  # noqa: PLR0913, PLR0917 - a panel needs all of these
     strategy: Strategy,
     parameters: Mapping[str, Mapping[str, Any]],
     known: NodeVariables,
@@ -236,7 +236,7 @@ def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
     *,
     is_legacy: bool = False,
 ) -> dict[str, object]:
-    """Returns the settings of a run by parameter. Raises NodeParameterError in the words of Dify's node.
+    """Returns the settings of a run by parameter. Raises NodeParameterError with the message of Dify's node.
 
     `model` describes the model that answers here. `history` is the node's memory. `tools` are all available tools, each
     as a ToolEntity's JSON. `is_legacy` is true for a node without `tool_node_version`, whose tools have plain values as
@@ -257,7 +257,7 @@ def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
 
 
 def _selector(chosen: object, model: ModelDescription, history: Sequence[JsonObject]) -> JsonObject:
-    """Returns the value of a model selector. A scripted model takes the name that the node gives.
+    """Returns the value of a model selector. A scripted model takes its name from the node.
 
     Completion parameters of the command override those of the node. A node without the key `completion_params` gets the
     defaults that the model declares.

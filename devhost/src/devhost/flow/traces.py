@@ -62,7 +62,7 @@ def _given(value: object) -> object:
 
 
 class FlowTrace:
-    """Writes each turn to a trace. It does nothing if the watcher does not write a trace."""
+    """Writes each turn to a trace if the watcher writes one."""
 
     def __init__(self, watcher: Watcher | None) -> None:
         self._writer = watcher if isinstance(watcher, TraceWriter) else None
@@ -89,7 +89,7 @@ class FlowTrace:
                 pieces.append(piece)
                 yield piece
         except ModelCallError as failure:
-            error = f"invoke llm failed: {failure.as_dify_words_it()}"  # the words that a plugin gets
+            error = f"invoke llm failed: {failure.as_dify_words_it()}"  # the message that a plugin gets
             raise
         except Exception as failure:
             error = str(failure)

@@ -40,13 +40,13 @@ class FlowTurn:
     dialogue_count: int = 1
     """The number of the turn. As in Dify, the first turn is 1."""
     conversation: Mapping[str, object] = field(default_factory=dict)
-    """Conversation variables that an earlier turn has set, by name. The others have the file's values."""
+    """Conversation variables that an earlier turn has set, by name. Other variables have the file's values."""
     history: Sequence[JsonObject] = ()
     """All messages of the earlier turns. Each node with memory gets as many as its settings allow."""
 
 
 type Heard = Callable[[FlowNode, Literal["llm", "tool"], JsonObject, Iterator[JsonObject]], Iterator[JsonObject]]
-"""A callback for each call that a node itself makes to a model or a tool. It passes the answer on."""
+"""A callback that receives each call that a node itself makes to a model or a tool, and passes the answer on."""
 
 
 def unheard(_node: FlowNode, _kind: str, _request: JsonObject, answer: Iterator[JsonObject], /) -> Iterator[JsonObject]:
@@ -62,7 +62,7 @@ class TurnContext:
     """A `Host` if the flow has Agent nodes. None is allowed only for a flow without plugins and files."""
     model: ModelOfNode
     others: Sequence[Tool] = ()
-    """Recorded tools, Dify's own tools, and tools of the script. They replace host tools of the same name."""
+    """Recorded tools, Dify's own tools, and tools of the script, which replace host tools of the same name."""
     answers: GivenAnswers = field(default_factory=dict)
     """The given answers to the flow's forms."""
     ask: Ask | None = None
@@ -102,11 +102,11 @@ def go_on_in_flow_environment(arguments: Sequence[str], repository: Path | None 
     made = subprocess.run([str(set_up), "flow"], check=False, stdout=sys.stderr)
     if made.returncode:
         raise HostError(f"{set_up} flow could not make the environment of the workflow engine; see above")
-    os.execv(python, devhost_command(python, arguments))  # noqa: S606 - its own interpreter
+    os.execv(python, devhost_command(python, arguments))  # noqa: S606 - starts a known interpreter
 
 
 def has_engine() -> bool:
-    """Whether this interpreter's environment has the engine."""
+    """Returns whether this interpreter's environment has the engine."""
     return importlib.util.find_spec("graphon") is not None
 
 

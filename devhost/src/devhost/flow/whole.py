@@ -26,7 +26,7 @@ from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, FlowLine, FlowN
 from devhost.trace.played import PlayedTurn, watched
 
 CONVERSATION_BYTES = 204_800
-"""Dify's MAX_VARIABLE_SIZE, the largest size of one conversation variable."""
+"""Dify's MAX_VARIABLE_SIZE, the maximum size of one conversation variable."""
 ASKING = frozenset({"agent", "llm", "question-classifier", "parameter-extractor"})
 """The types of nodes that call a model."""
 
@@ -52,7 +52,7 @@ class WholeFlow(Played):
     """The values of the Start node's fields."""
     allowed: OutsideAccess = NOTHING
     engine: FlowEngine | None = None
-    """The engine that plays the turns. The default is Dify's own."""
+    """The engine that plays the turns. The default is Dify's own engine."""
     kind: Kind = field(default="flow", init=False)
 
     @property
@@ -82,7 +82,7 @@ class WholeFlow(Played):
     def node(self, name: str) -> FlowNode:
         return self.file.node(name)
 
-    def facts(self, case: Case) -> JsonObject:  # noqa: ARG002 - a strategy's
+    def facts(self, case: Case) -> JsonObject:  # noqa: ARG002 - only strategies need the case
         return {"example": self.file.name or self.file.path.stem}
 
     def check(self, case: Case, turns: Sequence[TurnScript]) -> None:
@@ -111,7 +111,7 @@ class WholeFlow(Played):
     def _events(
         self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: PlayContext
     ) -> Generator[FlowEvent]:
-        """Plays a turn. If it fails, the memory still gets its question and the variables that were set until then."""
+        """Plays a turn. If it fails, the memory keeps the question and the variables that the turn has already set."""
         if refusal := self._refusal(memory):
             yield FlowEnded("failed", {}, refusal, memory.variables)
             return
@@ -134,7 +134,7 @@ class WholeFlow(Played):
                 case FlowEnded():
                     memory.variables = event.conversation
                     sent = () if server is None else tuple(server.with_bytes(server.offer(file)) for file in files)
-                    # Dify stores no answer of a failed turn, and the text so far of a turn that ended early.
+                    # Dify stores no answer of a failed turn. If a turn ended early, Dify stores the text so far.
                     answers_of = {"failed": "", "stopped": text, "paused": text}
                     answer = answers_of.get(event.status, str(event.outputs.get("answer", "")))
                     memory.past.append(PastTurn(said.query, answer, sent))

@@ -1,4 +1,4 @@
-"""Answers a plugin's backwards calls: checks permissions, keeps storage, and words errors as the daemon does."""
+"""Answers a plugin's backwards calls: checks permissions, keeps storage, and formats errors as the daemon does."""
 
 import contextlib
 import json
@@ -51,11 +51,11 @@ ACCESS: Mapping[str, str] = {
 RECORDED_WORDS = {"llm": ("invoke llm model", "read llm model"), "tool": ("invoke tool", "read tool response")}
 """The daemon's words for a call that does not begin, and for one that breaks off."""
 PLACES_OF_AN_ANSWER = 8
-"""The number of places that an answer has in its queue for each place of a run."""
+"""The length of an answer's queue, as a multiple of the length of a run's queue."""
 
 
 def worded(kind: str, error: failures.ApiCallError) -> str:
-    """Words an error as the daemon does. For kinds of calls that were not recorded, it uses similar words."""
+    """Formats an error as the daemon does. Kinds of calls that were not recorded get similar messages."""
     name = kind.replace("_", " ")
     path = kind.replace("_", "-")
     starting, reading = RECORDED_WORDS.get(kind, (f"invoke {name}", f"read {name}"))
@@ -78,8 +78,8 @@ def check_access(kind: str, permission: Permission) -> None:
         raise RefusedCallError(f"permission denied, you need to enable {named} access in plugin manifest")
 
 
-# The storage of plugins has values by plugin and key. If it has a file, the values are kept after the command ends. The
-# file is JSON, with the values in hexadecimal as on the wire.
+# The storage of plugins contains values by plugin and key. Storage with a file is kept after the command ends. The file
+# is JSON, with the values in hexadecimal as on the wire.
 
 LONGEST_KEY = 256
 MOST_BYTES = 1024 * 1024 * 1024
@@ -106,7 +106,7 @@ class PluginStorage:
                 self._stored = _read(file)
 
     def answer(self, manifest: Manifest, request: JsonObject, limits: HostLimits) -> JsonObject:
-        """Gets, sets, deletes or looks for a value. Raises RefusedCallError in the daemon's words."""
+        """Handles a request to get, set, delete or find a value. Raises RefusedCallError with the daemon's message."""
         asked = structs.to_the_api(structs.STORAGE, request)
         plugin = f"{manifest.author}/{manifest.name}"
         key = str(asked["key"])
@@ -115,7 +115,7 @@ class PluginStorage:
             match asked["opt"]:
                 case "get":
                     if key not in kept:
-                        path = f"/app/storage/persistence/devhost/{plugin}/{key}"  # where the daemon would keep it
+                        path = f"/app/storage/persistence/devhost/{plugin}/{key}"  # where the daemon keeps a value
                         raise RefusedCallError(f"load data failed: open {path}: no such file or directory")
                     return {"data": kept[key]}
                 case "exist":
@@ -174,14 +174,14 @@ def _read(file: Path) -> _Stored:
         ) from error
 
 
-# The answer to one backwards call consists of responses, an error if the call fails, and an end. Each is written once
-# and in order. The host's time limit ends the answer, and nothing more is sent after the run is over.
+# The answer to one backwards call consists of responses, an error if the call fails, and an end. Each part is written
+# once and in order. The host's time limit ends the answer, and nothing more is sent after the run is over.
 
 
 class Reply:
     """The answer to one backwards call."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what an answer needs to know
+    def __init__(  # noqa: PLR0913, PLR0917 - an answer needs all of these
         self,
         session: Session,
         request_id: str,
@@ -190,7 +190,7 @@ class Reply:
         places: QueuePlaces,
         before_the_cut: Callable[[], None] = lambda: None,
     ) -> None:
-        """`cut_words` are the error that the plugin gets when the time is up. `places` limits the parts that wait."""
+        """`cut_words` is the error that the plugin gets when the time is up. `places` limits the waiting parts."""
         self._session = session
         self._request_id = request_id
         self._ended = False
@@ -218,7 +218,7 @@ class Reply:
             self._writer.shutdown(wait=False)
 
     def respond(self, data: JsonObject) -> bool:
-        """Sends a part of the answer. Returns False, without sending it, if the answer or the session has ended."""
+        """Sends a part of the answer. Returns False and sends nothing if the answer or the session has ended."""
         with self._sending:
             self._ended = self._ended or self._session.is_left
             if not self._ended and self._places.take_place("a part of an answer"):
@@ -241,7 +241,7 @@ class Reply:
                 self._say("end")
 
     def _cut(self) -> None:
-        """Ends the answer when the time is up. The daemon closes the response then, even in the middle of a stream."""
+        """Ends the answer when the time is up. Like the daemon, this closes the response even in mid-stream."""
         self._before_the_cut()
         with contextlib.suppress(PluginLostError):
             self.finish(self._cut_words)
@@ -260,8 +260,8 @@ class Reply:
             self._session.answer(self._request_id, event, message=message, data=data)
 
 
-# Answers a plugin's backwards calls, each in its own thread. The daemon's decoding is applied to each call before it
-# reaches the replacement for Dify's API, and to its answer on the way back.
+# Answers a plugin's backwards calls, each in its own thread. Each call is decoded as in the daemon before devhost's
+# replacement for Dify's API handles the call, and so is each answer on the way back.
 
 
 @dataclass(eq=False)
@@ -276,12 +276,12 @@ class BackwardsCalls:
     limits: HostLimits = field(kw_only=True)
     opaque_body: OpaqueBodyPolicy = field(default="drop", kw_only=True)
     api_fails: Mapping[str, failures.ApiFault] = field(default_factory=dict, kw_only=True)
-    """The failure of Dify's API when a tool is called, by the name of the tool."""
+    """The simulated failures of Dify's API, by the name of the tool that is called."""
     failed: Callable[[str, InvocationError], None] | None = field(default=None, kw_only=True)
     """A callback for each error that a tool raises."""
     findings: list[Finding] = field(default_factory=list, init=False)
     fault: Exception | None = field(default=None, init=False)
-    """A programming error in devhost or in a backend. The host raises it."""
+    """A programming error in devhost or in a backend, which the host raises."""
 
     def __post_init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -334,7 +334,7 @@ class BackwardsCalls:
             for said in self._responses(session, invoked):
                 passed = self._decoded(said, invoked.kind)
                 if invoked.kind == "llm" and passed is not None and (usage := passed["delta"].get("usage")):
-                    self._usages[invoked.request_id] = usage  # the last usage of a call counts
+                    self._usages[invoked.request_id] = usage  # only the last usage of a call counts
                 if passed is not None and not reply.respond(passed):
                     return
         except (RefusedCallError, PluginLostError):

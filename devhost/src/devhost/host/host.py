@@ -69,9 +69,9 @@ def picked_settings(
 def start_plugins(
     strategies: Sequence[PluginDeclaration], tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
 ) -> list[PluginProcess]:
-    """Starts strategy plugins and tool plugins, and returns them in this order.
+    """Starts strategy plugins and tool plugins, and returns their processes in this order.
 
-    Next to a strategy plugin, tool plugins run locally, whatever the transport is.
+    If there are strategy plugins, the tool plugins run locally, whatever the transport is.
     """
     stop = Stop()
     given: StartOptions = {**options, "stop": stop}
@@ -86,7 +86,7 @@ def start_plugins(
 def started_side_by_side(
     starts: Sequence[tuple[str, Callable[[], PluginProcess]]], watcher: Watcher, stop: Stop
 ) -> list[PluginProcess]:
-    """Starts processes in parallel. `starts` are names and functions, and `stop` ends the processes.
+    """Starts processes in parallel. `starts` pairs names with functions, and `stop` ends the processes.
 
     After an exception, including Ctrl-C, no process is left.
     """
@@ -127,16 +127,16 @@ class HostSettings(TypedDict, total=False):
 
     limits: HostLimits
     files: Path | None
-    """The folder for the files of runs. By default, it is a folder that is removed with the host."""
+    """The folder for the files of runs. The default is a folder that is removed with the host."""
     python: str
     installs: bool
     """Whether a .venv is created for a plugin that needs packages and has none. By default, none is created."""
     transport: TransportName
     watcher: Watcher | None
     storage: PluginStorage | None
-    """The storage of plugins. By default, it ends with the host."""
+    """The storage of plugins. The default storage ends with the host."""
     servers: Sequence[McpServer]
-    """MCP servers. Their tools come after those of the plugins."""
+    """MCP servers, whose tools come after the tools of plugins."""
     others: Sequence[PluginDeclaration]
     """Further strategy plugins, for the agents of one flow."""
 
@@ -193,7 +193,7 @@ class ToolHost:
 
     @property
     def lost_a_plugin(self) -> bool:
-        """Whether the process of a plugin has ended. The host must be started again then."""
+        """Whether the process of a plugin has ended, so that the host must be restarted."""
         return any(plugin.lost is not None for plugin in self._plugins)
 
 
@@ -209,12 +209,12 @@ type OnMessage = Callable[[JsonObject], None]
 class Host(ToolHost):
     """A running strategy plugin with its tool plugins, and the node and daemon around them.
 
-    It is a context manager and is created by `Host.start`. `run` may be called from many threads at once.
+    Create this context manager with `Host.start`. `run` may be called from many threads at once.
     """
 
     @classmethod
     def start(cls, plugin: Plugin, *, tools: Sequence[Path | ToolSetup] = (), **options: Unpack[HostSettings]) -> Self:
-        """Starts the strategy plugin and a process for each tool plugin. Leaving the host's context ends them all."""
+        """Starts the strategy plugin and a process for each tool plugin. Leaving the context ends all processes."""
         return cls(plugin, tools, **options)
 
     @property
@@ -226,7 +226,7 @@ class Host(ToolHost):
     def strategy_plugins(self) -> Sequence[PluginProcess]:
         return self._plugins[: len(self._plugins) - len(self.setups)]
 
-    def run(  # noqa: PLR0913 - a run's options, by keyword
+    def run(  # noqa: PLR0913 - a run's options are keywords
         self,
         strategy: str,
         parameters: Mapping[str, object],
@@ -244,8 +244,8 @@ class Host(ToolHost):
     ) -> Run:
         """Runs the node once.
 
-        `parameters` are settings as in `node/parameters.py`. `variables` are those of the workflow, by `node.name`.
-        `plugin` is the plugin of the strategy if there are several strategy plugins.
+        `parameters` are settings as in `node/parameters.py`. `variables` are the workflow's variables by `node.name`.
+        If there are several strategy plugins, `plugin` is the one with this strategy.
         """
         if tools is None:
             tools = self.tools
@@ -292,7 +292,7 @@ class Host(ToolHost):
         return run
 
     def _renew_prints(self) -> None:
-        """Starts to count the output of plugins again, because it is limited for each run."""
+        """Resets the count of plugin output, which is limited for each run."""
         for plugin in self._plugins:
             plugin.printed.renew()
 

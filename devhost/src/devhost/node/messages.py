@@ -51,7 +51,7 @@ _LACKING = {
     ".amr": "audio/amr",
     ".wav": "audio/wav",
 }
-"""MIME types that Python's own table lacks or names differently. Browsers and Dify's server know them."""
+"""MIME types that Python's own table lacks or names differently. Browsers and Dify's server know these types."""
 
 
 def file_type(extension: str, mime_type: str) -> str:
@@ -126,7 +126,7 @@ _BODIES: Mapping[str, type[BaseModel]] = {
     "file": _body(),
     "retriever_resources": _body(retriever_resources=list[Any]),
 }
-"""The fields that Dify reads in a message's body, by message type. All other types have a text."""
+"""The fields that Dify reads in a message's body, by message type. Messages of all other types have a `text`."""
 
 
 def read_message(data: JsonObject) -> Message:
@@ -157,12 +157,12 @@ def _malformed(data: JsonObject, sentence: str) -> NodeFailedError:
 
 
 def _line(data: JsonObject) -> str:
-    """Returns a message that Dify cannot read as the daemon sent it. The node shows nothing else."""
+    """Serializes a message that Dify cannot read, as the daemon sent it. The node shows nothing else."""
     return marshalled({"code": 0, "message": "success", "data": data})
 
 
-# Saves bytes from elsewhere in a folder of this machine, under a safe name. Existing files are never overwritten, and
-# the new file is always directly in the folder.
+# Saves bytes from a plugin or a server in a folder on this machine, under a safe name. Existing files are never
+# overwritten, and the new file is always directly in the folder.
 
 _REFUSED = frozenset('/\\:*?"<>|')
 """Characters that separate folders or have a special meaning on some systems."""
@@ -192,13 +192,14 @@ def save_new(folder: Path, name: str, data: bytes) -> Path:
 
 
 def safe_name(name: str) -> str:
-    """Returns a name that cannot leave the folder, hide the file or mislead a reader. It keeps the suffix."""
+    """Returns a name that cannot leave the folder, hide the file or mislead a reader. The suffix is kept."""
     kept = "".join(letter if letter.isprintable() and letter not in _REFUSED else "_" for letter in name)
     path = Path(kept.strip(" .").lstrip("-") or "file")
-    return f"{path.stem[:40]}{path.suffix[:20]}"  # file systems allow 255 bytes, and a number may follow
+    return f"{path.stem[:40]}{path.suffix[:20]}"  # file systems allow 255 bytes, and a number may be added
 
 
-# Dify's store of tool files, as a directory. It saves bytes and returns a `/files/tools/<id>.<ext>` link with its meta.
+# Dify's store of tool files, as a directory. The store saves bytes and returns a `/files/tools/<id>.<ext>` link with
+# its meta.
 
 _LINK = re.compile(r"/files/tools/([0-9a-zA-Z-]+)")
 
@@ -294,7 +295,7 @@ class ToolFileStore:
 
 
 def names_a_file(message: Message) -> bool:
-    """Returns whether the node treats a link as a file. This depends only on its meta, not on its address."""
+    """Returns whether the node treats a link as a file. This depends only on the link's meta, not on its address."""
     return bool(message.meta.get("tool_file_id")) or isinstance(message.meta.get("file"), dict)
 
 
@@ -303,10 +304,10 @@ def names_a_file(message: Message) -> bool:
 
 
 class FileMessages:
-    """Saves the files in a stream of messages and replaces them by links."""
+    """Saves the files in a stream of messages and replaces them with links."""
 
     def __init__(self, files: ToolFileStore, limits: HostLimits, found: Callable[[str, str], None]) -> None:
-        """`found` is called with the name of each rule that a message breaks without failing the node, and a reason."""
+        """`found` gets the name of each rule that a message breaks without failing the node, and an explanation."""
         self._files = files
         self._limits = limits
         self.found = found

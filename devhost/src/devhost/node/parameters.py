@@ -49,7 +49,9 @@ class NodeVariables:
         self._values = dict(values)
 
     def get(self, selector: Sequence[str]) -> object:
-        """Returns a value. Two parts name a variable; further parts are keys of an object or attributes of a file.
+        """Returns the value at a selector.
+
+        The first two parts name a variable. Further parts are keys of an object or attributes of a file.
 
         `[START, sys.query]` is the system variable, which the Start node outputs under its full name.
         """
@@ -67,7 +69,7 @@ class NodeVariables:
         return value
 
     def filled(self, value: object) -> object:
-        """Replaces the references in a value of any type. A value that is not a text is filled as JSON and then parsed.
+        """Replaces the references in a value of any type. A value that is not a string is filled as JSON, then parsed.
 
         A reference to a missing variable leaves its bare selector. Text between references that is itself a selector is
         resolved, too.
@@ -105,12 +107,12 @@ class PastTurn:
 
     question: str
     answer: str
-    """The raw answer. It is empty for a failed turn, of which Dify keeps only the question."""
+    """The raw answer; empty for a failed turn, of which Dify keeps only the question."""
     files: tuple[JsonObject, ...] = ()
 
 
 def messages_of(turns: Iterable[PastTurn]) -> list[JsonObject]:
-    """Returns the messages of all turns. A node uses a `window` of them."""
+    """Returns the messages of all turns. A node uses only a `window` of these messages."""
     messages: list[JsonObject] = []
     for turn in turns:
         parts = [_part(file) for file in turn.files if file.get("type") in MEDIA]
@@ -134,9 +136,9 @@ def window(messages: Sequence[JsonObject], tokens: int = WINDOW_TOKENS, turns: i
 
 
 def estimated_tokens(text: str) -> int:
-    """Estimates tokens: one for four ASCII characters, one for any other character.
+    """Estimates tokens: four ASCII characters count as one token, and so does any other character.
 
-    Dify asks the model's own tokenizer.
+    Dify uses the model's own tokenizer.
     """
     ascii_characters = sum(character.isascii() for character in text)
     return -(-ascii_characters // CHARACTERS_PER_TOKEN) + len(text) - ascii_characters
@@ -172,7 +174,7 @@ def _tokens(message: JsonObject) -> int:
 
 @dataclass(frozen=True)
 class PickedValue:
-    """A value from the node's picker for a model or for tools. It is sent unchanged."""
+    """A value from the node's picker for a model or for tools, which is sent unchanged."""
 
     value: object
 
@@ -188,7 +190,7 @@ def is_marked(setting: object) -> bool:
 
 
 def resolved(setting: object, variables: NodeVariables) -> object:
-    """Returns a value before its cast. Dify replaces references in constants of any type; a text may be a template."""
+    """Returns a value before it is cast. Dify replaces references in constants of any type, even within a string."""
     match setting:
         case PickedValue(value):
             return value

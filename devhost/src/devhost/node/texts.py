@@ -20,7 +20,7 @@ class TagParts:
         """The end of the text so far, if it may be the beginning of a tag."""
 
     def feed(self, text: str) -> list[str]:
-        """Returns the texts and whole tags that are complete, in order."""
+        """Returns the complete tags and the text between them, in order."""
         text = self.waiting + text
         start = text.rfind("<")
         tail = ""
@@ -70,7 +70,7 @@ class ThoughtSpans:
 
 # Dify's page gets text in events during a run (docs/host-facts.md, "The repair of thoughts"). The node's repair
 # recognizes a tag only if one message contains all of it, and it counts quoted tags, too. Versions of Dify without the
-# repair pass text on unchanged. All versions do so with a tag that is split between two messages.
+# repair pass text on unchanged. All versions pass a tag on unchanged if it is split between two messages.
 
 _LINKED = {True: "File", False: "Link"}
 
@@ -123,7 +123,7 @@ class NodeText:
         return "".join(map(self._with_repair, _TAG.split(text)))
 
     def _with_repair(self, part: str) -> str:
-        """Returns a tag or a text in the form in which the node passes it on."""
+        """Returns a tag or a piece of text as the node passes it on."""
         if part not in (OPENING, CLOSING):
             self._has_thought |= self._thinks and bool(part.strip())
             return part

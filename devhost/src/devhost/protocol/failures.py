@@ -1,6 +1,6 @@
 """The errors that a plugin gets when Dify's API fails behind the daemon.
 
-A failure is real, or a script simulates it with `api_fails`. All error messages were recorded from a running daemon
+Failures are real, or a script simulates them with `api_fails`. All error messages were recorded from a running daemon
 (2026-08-21).
 """
 
@@ -18,7 +18,7 @@ from devhost.protocol.wire import JsonObject
 API = "http://127.0.0.1:5062/inner/api/invoke"
 """The address of the API in error messages, as in the recording; plugins see it nowhere else."""
 CLOSED = "read tcp 127.0.0.1:39898->127.0.0.1:5062: use of closed network connection\nfailed to read system header"
-"""The error of a call that takes too long. The daemon itself closes the connection then."""
+"""The error of a call that takes too long: the daemon itself closes the connection."""
 NO_HEADER = "unexpected EOF\nfailed to read system header"
 NO_DATA = "unexpected EOF\nfailed to read data"
 LONGEST_CHUNK = 30 * 1024 * 1024
@@ -28,7 +28,7 @@ type Stage = Literal["unanswered", "refused", "broken"]
 
 
 class ApiCallError(HostError):
-    """A call of Dify's API failed."""
+    """A call to Dify's API failed."""
 
     def __init__(self, stage: Stage, words: str = "EOF") -> None:
         super().__init__(words)
@@ -41,18 +41,18 @@ class ApiCallError(HostError):
 
     @classmethod
     def invalid(cls, message: str) -> Self:
-        """Returns the error of a request that the API refuses, with Dify's JSON for a ValueError."""
+        """Returns the error for a request that the API refuses, with Dify's JSON for a ValueError."""
         said = {"code": "invalid_param", "message": message, "status": 400}
         return cls.http(400, json.dumps(said, separators=(",", ":")) + "\n")
 
     @classmethod
     def invalid_payload(cls, why: str) -> Self:
-        """Returns the error of a request that the API cannot parse."""
+        """Returns the error for a request that the API cannot parse."""
         return cls.invalid(f"invalid payload: {why}")
 
     @classmethod
     def stream_error(cls, message: str) -> Self:
-        """Returns the error of a stream in which Dify reports an error of a model or a tool."""
+        """Returns the error for a stream in which Dify reports an error of a model or a tool."""
         return cls("broken", f"request failed: {message}")
 
 
@@ -77,7 +77,7 @@ FAULTS: dict[str, tuple[int, ApiCallError | ApiStalledError | None]] = {
     "empty": (0, None),
     "stalls": (1, ApiStalledError()),
 }
-"""How many chunks arrive for each failure, and the error that follows. None stands for a normal end."""
+"""For each failure, the number of chunks that arrive and the error that follows. None means a normal end."""
 
 
 def _named(value: object) -> object:

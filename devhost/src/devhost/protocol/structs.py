@@ -1,4 +1,4 @@
-"""The daemon's structs. It decodes every request and every answer into a struct, validates it, and encodes it again.
+"""The structs into which the daemon decodes every request and answer, before it validates and encodes them again.
 
 Keys that a struct does not have are dropped, and missing ones are filled in. mapstructure decodes requests, and
 encoding/json decodes answers. Each has its own error messages, which were recorded
@@ -25,7 +25,7 @@ type Keys = dict[str, Kind]
 
 @dataclass(frozen=True)
 class Choice:
-    """A string that the validator `tag` restricts to some values."""
+    """A string that the validator `tag` restricts to certain values."""
 
     tag: str
     allowed: frozenset[str]
@@ -126,7 +126,7 @@ _AGENT_MESSAGE = Struct("agent_entities.AgentStrategyResponseChunk", ("ToolRespo
 
 
 def to_the_api(struct: Struct, request: JsonObject, *, keeps_raw: bool = False) -> JsonObject:
-    """Returns the body of a backwards call that Dify's API gets. Raises RefusedCallError in the daemon's words.
+    """Converts a backwards call to the body that Dify's API gets. Raises RefusedCallError with the daemon's message.
 
     `keeps_raw` imitates a daemon that passes on any `raw` field.
     """
@@ -137,7 +137,7 @@ def to_the_api(struct: Struct, request: JsonObject, *, keeps_raw: bool = False) 
 
 
 def _streamed(struct: Struct, said: Json) -> JsonObject:
-    """Returns a part of a plugin's answer as the daemon passes it on. Raises InvocationError in the daemon's words."""
+    """Converts a part of a plugin's answer as the daemon does. Raises InvocationError with the daemon's message."""
     try:
         return from_json(struct, said)
     except GoDecodeError as error:
@@ -161,7 +161,7 @@ def from_json(struct: Struct, value: Json) -> JsonObject:
 
 
 _ZERO: dict[str, Json] = {"string": "", "bool": False, "int": 0, "price": "0"}
-"""The zero values of some kinds. The zero value of every other kind is null."""
+"""The zero values of kinds. Kinds that are not listed have the zero value null."""
 _PYTHON: dict[str, tuple[type, ...]] = {"string": (str,), "bool": (bool,), "int": (int,), "float64": (int, float)}
 
 
@@ -194,9 +194,9 @@ class _Pass:
     def _read(  # noqa: C901, PLR0912 - one case per kind, each a line or two
         self, kind: Kind, value: Json, path: str, owner: str, where: str
     ) -> Json:
-        """Decodes a value. `path` is its place in errors of a decoder, and `where` in errors of the validator.
+        """Decodes a value. `path` locates the value in decoder errors, and `where` locates it in validator errors.
 
-        `owner` is the struct that is decoded.
+        `owner` is the name of the struct that contains the value.
         """
         match kind:
             case Struct() if isinstance(value, dict) or (value is None and not kind.nullable):
@@ -237,7 +237,7 @@ class _Pass:
         return None
 
     def _struct(self, struct: Struct, value: JsonObject | None, path: str, owner: str, where: str) -> JsonObject:
-        """Decodes a struct. If there is no value, the fields get the values of missing fields."""
+        """Decodes a struct. If `value` is None, all fields are treated as missing."""
         written: JsonObject = {}
         for key, field in struct.fields.items():
             here = ".".join(filter(None, [where, field.within, field.name]))
@@ -273,7 +273,7 @@ class _Pass:
 
 
 def _fits(kind: str, value: Json) -> bool:
-    """Returns whether a value that is not null fits a scalar type. A bool must not count as a number, as in Python."""
+    """Returns whether a value that is not null fits a scalar type. Unlike in Python, a bool is not a number."""
     return isinstance(value, _PYTHON[kind]) and (kind == "bool") == isinstance(value, bool)
 
 
@@ -290,7 +290,7 @@ def _price(value: Json) -> str | None:
 
 
 def _in_json(kind: Kind, value: Json, path: str, owner: str) -> str:
-    """Words an error of encoding/json, which names the struct and the path of the field in it."""
+    """Formats an error as encoding/json does, with the struct and the path of the field in the struct."""
     got = {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
     wanted = _go_type(kind)
     if got == "number" and wanted == "int":
@@ -302,7 +302,7 @@ def _in_json(kind: Kind, value: Json, path: str, owner: str) -> str:
 
 
 def _in_a_map(kind: Kind, value: Json, path: str) -> str:
-    """Words an error of mapstructure, which names the full path of the field."""
+    """Formats an error as mapstructure does, with the full path of the field."""
     got = {dict: "map", list: "slice", str: "string", bool: "bool"}.get(type(value), "float64")
     match kind:
         case Struct() | "map":

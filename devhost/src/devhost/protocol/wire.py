@@ -15,7 +15,7 @@ type JsonObject = dict[str, Any]
 
 @dataclass(frozen=True)
 class Streamed:
-    """One message of the plugin's answer. It can be any JSON value."""
+    """One message of the plugin's answer, which can be any JSON value."""
 
     data: Any
 
@@ -36,7 +36,7 @@ class Failed:
     error_type: str
     message: str
     args: JsonObject | None = None
-    """The details of the error, including the traceback. It is None for an error of the daemon."""
+    """The details of the error, including the traceback; None for an error of the daemon."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ type SessionEvent = Streamed | Invoked | Failed | Ended | Lost
 
 
 def read_session_event(data: object) -> SessionEvent:
-    """Parses a message of a session. Raises WireError if it is not one."""
+    """Parses a message of a session. Raises WireError for anything else."""
     match data:
         case {"type": "stream", **rest}:
             return Streamed(rest.get("data"))
@@ -63,7 +63,7 @@ def read_session_event(data: object) -> SessionEvent:
             "type": "invoke",
             "data": {"type": str(kind), "backwards_request_id": str(request_id), "request": request},
         }:
-            # A malformed request is the caller's error. It is answered with an error, so that the call does not hang.
+            # A malformed request is the caller's error. The call is answered with an error, so that it does not hang.
             return Invoked(request_id, kind, request if isinstance(request, dict) else {})
         case {"type": "error", "data": dict(error)}:
             args = error.get("args")
@@ -102,7 +102,7 @@ def answer_envelope(session_id: str, request_id: str, event: str, message: str, 
 
 
 def encoded(envelope: JsonObject) -> bytes:
-    """Serializes a message as well-formed JSON in ASCII. The SDK drops a message that has half a surrogate pair."""
+    """Serializes a message as well-formed JSON in ASCII. The SDK drops messages that contain half a surrogate pair."""
     text = json.dumps(envelope)
     if "\\ud" in text:
         text = json.dumps(json.loads(well_formed(json.dumps(envelope, ensure_ascii=False))))
@@ -113,7 +113,7 @@ def encoded(envelope: JsonObject) -> bytes:
 # type here, and its processing in `devhost/node/messages` and `devhost/node/outputs`.
 
 FILE_LINKS = frozenset({"image_link", "binary_link"})
-"""The types of messages with the address of a tool file. Such a message becomes a file of the node."""
+"""The types of messages that contain the address of a tool file. Such a message becomes a file of the node."""
 MESSAGE_TYPES = FILE_LINKS | {
     *("text", "link", "image", "blob", "blob_chunk", "file"),
     *("json", "variable", "log", "retriever_resources"),

@@ -81,7 +81,7 @@ class FlowNodeFactory(SlimDslNodeFactory):
 
     @override
     def create_node(self, node_config: NodeConfigDict) -> Node[Any]:
-        """Creates a node. Raises FlowFileError if it may not run here, in case the flow was not checked before."""
+        """Creates a node. Raises FlowFileError if the node may not run here, because the flow may be unchecked."""
         node = self._node(node_config)
         kind = str(node_config["data"].type)
         if (why := self.playing.around.allowed.why_not(node.type, node.data)) is not None:
@@ -97,7 +97,7 @@ class FlowNodeFactory(SlimDslNodeFactory):
     def _node(self, node_config: NodeConfigDict) -> FlowNode:
         return self.playing.file.nodes[str(node_config["id"])]
 
-    def _parts(self, kind: str, node: FlowNode, data: Any) -> Mapping[str, object]:  # noqa: ANN401 - of its class
+    def _parts(self, kind: str, node: FlowNode, data: Any) -> Mapping[str, object]:  # noqa: ANN401 - differs by kind
         """Returns the arguments that devhost passes to a node of this type."""
         playing = self.playing
         host = playing.around.host
@@ -129,7 +129,7 @@ class FlowNodeFactory(SlimDslNodeFactory):
                 return {"code_executor": LocalCode(limits), "code_limits": _code_limits(self.credentials.code)}
         return {}
 
-    def _asking(self, node: FlowNode, data: Any) -> Mapping[str, object]:  # noqa: ANN401 - of its class
+    def _asking(self, node: FlowNode, data: Any) -> Mapping[str, object]:  # noqa: ANN401 - differs by kind
         """Returns the arguments of a node that calls a model. As in Dify, only a chatflow has memory."""
         remembers = data.memory is not None and self.playing.file.is_chatflow
         return {

@@ -22,8 +22,8 @@ class FileService(
 ):
     """Implements all of the engine's interfaces for files.
 
-    A plugin gets a file's address at the host's file service, as from Dify. A person gets its path on this machine,
-    because the service ends with the flow.
+    A plugin gets a file's address at the host's file service, as from Dify. A person gets the file's path on this
+    machine, because the service ends with the flow.
     """
 
     def __init__(self, host: ToolHost | None) -> None:
@@ -36,11 +36,11 @@ class FileService(
         return self._host.server
 
     def uploaded(self, files: Sequence[LocalFile]) -> ArrayFileSegment:
-        """Converts a user's files to the value of a variable. Even an empty list needs its type."""
+        """Converts a user's files to the value of a variable. An empty list needs a type, too."""
         return ArrayFileSegment(value=[self._uploaded(file) for file in files])
 
-    def field(self, value: Any) -> object:  # noqa: ANN401 - of a form
-        """Replaces a user's files in the value of a field by the engine's file objects."""
+    def field(self, value: Any) -> object:  # noqa: ANN401 - any value of a field
+        """Replaces a user's files in the value of a field with the engine's file objects."""
         match value:
             case LocalFile():
                 return self._uploaded(value)
@@ -66,7 +66,7 @@ class FileService(
     @property
     @override
     def multimodal_send_format(self) -> str:
-        """Models get the bytes of a file, because they cannot load an address of this machine."""
+        """Models get the bytes of a file, because they cannot reach an address on this machine."""
         return "base64"
 
     @override

@@ -37,7 +37,7 @@ from devhost.trace.flow import FlowNode
 
 
 class AskedModel:
-    """The model of a node, looked up at its first use: a node may never run, and a tool may not need a model."""
+    """The model of a node. It is looked up on first use, because a node may not run and a tool may need no model."""
 
     def __init__(self, node: FlowNode, playing: RunningTurn) -> None:
         self._node = node
@@ -60,7 +60,7 @@ class PastMessages(PromptMessageMemory):
     """The conversation before a turn, for nodes with memory."""
 
     def __init__(self, messages: Sequence[JsonObject]) -> None:
-        """`messages` are those of users and assistants, oldest first."""
+        """`messages` are user and assistant messages, oldest first."""
         self._messages = messages
 
     @override
@@ -97,7 +97,7 @@ def engine_chunk(said: JsonObject) -> LLMResultChunk:
 
 
 def structured(model: str, chunks: Iterable[LLMResultChunk]) -> Generator[LLMResultChunk]:
-    """Yields the chunks and then the object that their text contains. Raises NotStructuredError if it contains none."""
+    """Yields the chunks and then the object in their text. Raises NotStructuredError if the text contains no object."""
     text = ""
     for each in chunks:
         text += each.delta.message.get_text_content()
@@ -140,7 +140,7 @@ class NodeModel(AskedModel, LLMProtocol):
     @property
     @override
     def model_name(self) -> str:
-        """The name of the model. A scripted model has the name that the node gives."""
+        """The name of the model. A scripted model takes its name from the node."""
         if self.description.scripted:
             return self._config.name
         return self.description.name
@@ -170,9 +170,9 @@ class NodeModel(AskedModel, LLMProtocol):
     def invoke_llm_with_structured_output(  # type: ignore[override]
         self, *, json_schema: Mapping[str, Any], model_parameters: Mapping[str, Any], **asked: Any
     ) -> Generator[LLMResultChunk]:
-        """Streams an answer that fits a JSON Schema, because the engine calls this only for a stream.
+        """Streams an answer that fits a JSON Schema. The engine calls this method only for streams.
 
-        The parameters have the names of Dify's OpenAI plugin.
+        The parameters are named as in Dify's OpenAI plugin.
         """
         schema = json.dumps({"name": "llm_response", "schema": json_schema}, ensure_ascii=False)  # Dify's fixed name
         parameters = {**model_parameters, "response_format": "json_schema", "json_schema": schema}

@@ -1,4 +1,4 @@
-"""The nodes that call Dify's services in Dify, and devhost here."""
+"""Nodes that call Dify's services when they run in Dify. Here, they call devhost instead."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ LOGGED = ("label", "parent_id", "error", "status", "data")
 
 
 class _Playing:
-    """Base class of the nodes that the engine does not have. A node belongs to the turn `playing`."""
+    """Base class of the nodes that the engine does not have. Each node belongs to the turn `playing`."""
 
     def __init__(self, node_id: str, data: BaseNodeData, *, playing: RunningTurn, **parts: object) -> None:
         super().__init__(node_id=node_id, data=data, **parts)  # type: ignore[call-arg] # the engine's Node
@@ -71,8 +71,8 @@ class AgentNodeData(BaseNodeData):
 class AgentNode(_Playing, Node[AgentNodeData]):
     """An Agent node, which converts a strategy's run to the engine's events.
 
-    It follows the rules of `devhost.node`, which were recorded from Dify's own node. The engine's error branch, default
-    value and retry apply to a failed run.
+    The conversion follows the rules of `devhost.node`, which were recorded from Dify's own node. The engine's error
+    branch, default value and retry apply to a failed run.
     """
 
     node_type = BuiltinNodeTypes.AGENT
@@ -107,7 +107,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         settings = panel_settings(
             strategy, parameters, known, model.description, self._memory(), entities, is_legacy=is_legacy
         )
-        # The node's row shows the parameters before their cast, without those that the pickers fill.
+        # The node's row shows the parameters before they are cast, without those that the pickers fill.
         shown = {name: resolved(each, known) for name, each in settings.items() if not isinstance(each, PickedValue)}
         run = partial(
             host.run,
@@ -134,7 +134,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
                 yield event
 
     def _memory(self) -> list[JsonObject]:
-        """Returns the node's memory. Like Dify's Agent node, it uses the window's size even if the window is off."""
+        """Returns the node's memory. As in Dify's Agent node, the size of the window applies even if it is off."""
         match self.node_data.get("memory"):
             case {"window": {"size": int(turns)}}:
                 return window(self._playing.turn.history, turns=turns)
@@ -195,7 +195,7 @@ class KnowledgeNodeData(BaseNodeData):
 
 
 class KnowledgeNode(_Playing, Node[KnowledgeNodeData]):
-    """A Knowledge Retrieval node. It always finds the segments in the script, whatever the query is."""
+    """A Knowledge Retrieval node that always finds the segments in the script, whatever the query is."""
 
     node_type = BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL
 
@@ -219,7 +219,7 @@ class LocalCode(CodeExecutorProtocol):
 
     @override
     def execute(self, *, language: CodeLanguage, code: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Runs the code. The engine's own transformer passes inputs and the result, although it is not public."""
+        """Runs the code. The engine's transformer, which is private, encodes the inputs and decodes the result."""
         transformer = _transformer_for(language)
         program = transformer.build_program(code=code, inputs=inputs)
         return transformer.parse_result(run_program(language.value, program.code, self._limits))
@@ -230,7 +230,7 @@ class LocalCode(CodeExecutorProtocol):
 
 
 class LimitedTemplates(Jinja2TemplateRenderer):
-    """Renders prompts and Template nodes. A file from someone else must not run code or use unlimited resources."""
+    """Renders prompts and Template nodes. Templates from someone else must not run code or use unlimited resources."""
 
     def __init__(self, limits: HostLimits) -> None:
         self._limits = limits
@@ -279,7 +279,7 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
     ) -> ToolRuntimeHandle:
         """Looks up the tool and its settings.
 
-        `variable_pool` is None for a node from an older Dify, whose settings are plain values.
+        `variable_pool` is None for a node from an older version of Dify, whose settings are plain values.
         """
         with self._playing.mistakes.watched(ToolNodeError):
             tools = {(tool.provider, tool.name): tool for tool in self._playing.around.tools}
@@ -331,7 +331,7 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
 
     @override
     def get_usage(self, *, tool_runtime: ToolRuntimeHandle) -> LLMUsage:
-        """Returns no usage, because the model calls of a plugin's tool do not count for the node."""
+        """Returns zero usage, because the model calls of a plugin's tool do not count for the node."""
         return LLMUsage.empty_usage()
 
     @override
@@ -340,7 +340,10 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
 
 
 def settings_of(declared: Iterable[Parameter], data: ToolNodeData, pool: VariablePool | None) -> JsonObject:
-    """Returns the values from a Tool node's panel before their cast. `pool` is None for a node from an older Dify."""
+    """Returns the values from a Tool node's panel before they are cast.
+
+    `pool` is None for a node from an older version of Dify.
+    """
     given = {**data.tool_configurations, **{name: each.model_dump() for name, each in data.tool_parameters.items()}}
     if pool is None:
         return panel_values(declared, given, None)
@@ -361,7 +364,7 @@ def _resolved(setting: JsonObject, pool: VariablePool) -> object:
 
 
 def _words(failure: RunFailure | RefusedCallError, provider: str) -> str:
-    """Words a failure as Dify's node words the exceptions of its plugin client."""
+    """Formats a failure as Dify's node formats the exceptions of its plugin client."""
     match failure:
         case InvocationError():
             return (

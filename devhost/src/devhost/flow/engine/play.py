@@ -55,7 +55,10 @@ logging.getLogger("graphon").addHandler(logging.NullHandler())
 
 
 class StopChannel:
-    """Passes a person's stop to the engine, as the only command. The engine checks every 0.1 s and after each node."""
+    """Passes a user's stop request to the engine, as its only command.
+
+    The engine checks for commands every 0.1 s and after each node.
+    """
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
@@ -77,7 +80,7 @@ class EngineRun:
     """
 
     def __init__(self, playing: RunningTurn, state: RuntimeState, answers: ResponseStreamFilter) -> None:
-        """`answers` passes the text of each Answer node on, when it is that node's turn."""
+        """`answers` holds the text of each Answer node back until it is that node's turn."""
         playing.ending.execution = state.graph_execution
         self._playing = playing
         self._state = state
@@ -89,7 +92,7 @@ class EngineRun:
             file_runtime=playing.files,
         )
         self.paused: GraphRunPausedEvent | None = None
-        """The last event if forms are open, or None."""
+        """The last event if a form is open; otherwise None."""
 
     @classmethod
     def first(cls, playing: RunningTurn) -> Self:
@@ -115,7 +118,7 @@ class EngineRun:
             yield from filter_engine_events(said, context=context, filters=[self._answers])
 
     def _said(self) -> Generator[EngineEvent]:
-        """Yields the engine's events. Its exception is ignored, because its last event has already reported it."""
+        """Yields the engine's events. An exception is ignored, because the last event has already reported it."""
         try:
             yield from self._engine.run()
         except Exception:  # noqa: BLE001 - the last event has reported it
@@ -127,7 +130,7 @@ class EngineRun:
             try:
                 for event in events:
                     self._playing.mistakes.raise_first()
-                    with use_workflow_file_runtime(self._playing.files):  # it provides the addresses of files
+                    with use_workflow_file_runtime(self._playing.files):  # provides the addresses of files
                         told = list(self._told(event))
                     yield from told
             finally:
@@ -166,7 +169,7 @@ class EngineRun:
                 yield self._flow_ended("failed", self._state.outputs, event.error)
 
     def stays_paused(self, paused: GraphRunPausedEvent, error: str) -> flow.FlowEnded:
-        """Returns the end of a turn that stops at a pause, because a form has no answer."""
+        """Returns the last event of a turn that stays paused because a form has no answer."""
         with use_workflow_file_runtime(self._playing.files):
             return self._flow_ended("paused", paused.outputs, error)
 
@@ -197,9 +200,9 @@ class EngineRun:
         return self._playing.file.nodes[event.node_id]
 
     def _round(self, event: NodeEvent) -> int | None:
-        """Returns the node's round in its container, from 1. The engine counts from 0.
+        """Returns the round of the node's loop or iteration, counted from 1. The engine counts rounds from 0.
 
-        A node of a loop inside an iteration has the numbers of both.
+        If a loop is inside an iteration, its nodes have the round numbers of both.
         """
         container = self._node(event).container
         if container is None:
@@ -216,7 +219,7 @@ class EngineRun:
 
 
 def graph_of(playing: RunningTurn, state: RuntimeState) -> Graph:
-    """Builds the engine's graph. Raises FlowFileError if the engine rejects it."""
+    """Builds the engine's graph. Raises FlowFileError if the engine rejects the graph."""
     file = playing.file
     factory = factory_of(playing, state)
     try:

@@ -51,12 +51,15 @@ class EarlyEnd:
     is_over: bool = False
 
     def end(self) -> None:
-        """Marks the turn as over. Called when the engine has no more events."""
+        """Marks the turn as over when the engine has no more events."""
         self.is_over = True
         self.stop.request()
 
     def wait(self) -> None:
-        """Waits until the engine has noticed the stop. A node that ended before could fail and take an error branch."""
+        """Waits until the engine has noticed the stop.
+
+        Before that, a node that ended would fail and take its error branch.
+        """
         while not (self.is_over or (self.execution is not None and self.execution.aborted)):
             time.sleep(0.01)
 
@@ -79,7 +82,7 @@ class EarlyEnd:
 
 
 class ThreadStream[T]:
-    """The values that `work` passes to its callback. `work` runs in a thread, because it may send nothing for long."""
+    """The values that `work` passes to its callback. `work` runs in a thread, because it may block for a long time."""
 
     def __init__(self, work: Callable[[Callable[[T], None]], None]) -> None:
         self._work = work
@@ -118,7 +121,7 @@ class ThreadStream[T]:
         self._said.put((value,))
 
 
-# Human Input nodes on the engine: a form pauses the flow until it has an answer.
+# Human Input nodes on the engine: a form pauses the flow until the form is answered.
 
 ACTION = "__action_id"
 CONTENT = "__rendered_content"
@@ -153,7 +156,7 @@ class Forms:
     """The forms of one turn. A node in an iteration asks several times, and its answers are used in that order."""
 
     def __init__(self, file: FlowFile, given: GivenAnswers) -> None:
-        """`given` are the answers of a script, which only fill in fields here."""
+        """`given` contains the answers of a script, which may only fill in fields."""
         self._file = file
         self._given = given
         self._asked: dict[str, FormAsked] = {}
@@ -177,7 +180,7 @@ class Forms:
 
 
 def _decided(form: FormAsked, answer: FormAnswer) -> HITLDecision:
-    """Returns the branch and the outputs of a form, as the Human Input node of graphon 0.5.0 set them itself."""
+    """Returns the branch and the outputs of a form. In graphon 0.5.0, the Human Input node itself set these."""
     if answer.button == TIMEOUT:
         return Expired(TIMEOUT, {ACTION: build_segment("")})
     values = {each.name: build_segment(answer.values[each.name]) for each in form.fields}
@@ -187,7 +190,9 @@ def _decided(form: FormAsked, answer: FormAnswer) -> HITLDecision:
 
 
 class FatalErrors:
-    """Errors in the command or in devhost, which end a flow at once. Thread-safe, because nodes run in parallel.
+    """Errors in the command or in devhost, which end a flow at once.
+
+    This class is thread-safe, because nodes run in parallel.
 
     A failure of the flow itself fails its node, and the engine's retry, error branch and default value apply. A fatal
     error, such as a node without turns in the script, is not part of the flow, so no error branch may hide it. The
@@ -201,7 +206,7 @@ class FatalErrors:
     def watched(self, *failures: type[Exception]) -> Iterator[None]:
         """Records every exception except `RunFailure` and `failures`, which are failures of the flow itself.
 
-        After a fatal error, no further node does anything: the error is raised again at once.
+        After a fatal error, every further node raises the same error at once.
         """
         self.raise_first()
         try:
@@ -224,7 +229,7 @@ class RunningTurn:
     turn: FlowTurn
     around: TurnContext
     started: dict[str, datetime] = field(default_factory=dict)
-    """When each execution of a node first began. After a pause, the engine starts the form's execution again."""
+    """The time when each execution of a node first began. After a pause, the engine starts the form's node again."""
     runs: dict[str, tuple[Run, ModelDescription]] = field(default_factory=dict)
     """The runs of strategies and their models, by the id of the node's execution."""
     retries: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -276,7 +281,7 @@ def _selector(file: FlowFile, name: str) -> tuple[str, str]:
 
 
 def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
-    """Converts a value to its declared type, which the Variable Assigner requires. An empty list has no type itself."""
+    """Converts a value to its declared type for the Variable Assigner. An empty list does not show its type."""
     try:
         declared = SegmentType(variable.value_type)
         if value is None:
@@ -302,7 +307,7 @@ def for_plugins(values: Mapping[str, Any]) -> JsonObject:
 class _ForPlugins(WorkflowRuntimeTypeConverter):
     @override
     def value_to_json_encodable_recursive(self, value: Any) -> Any:
-        """Gives each file its address at the file service, where plugins can load it."""
+        """Gives each file its address at the file service, from which plugins can load the file."""
         if isinstance(value, File):
             return {**value.to_dict(), "url": value.generate_url(for_external=False)}
         return super().value_to_json_encodable_recursive(value)

@@ -30,7 +30,7 @@ DEEPEST = 24
 
 @dataclass
 class LogEntry:
-    """An entry of the log, which the entries below it belong to."""
+    """An entry of the log, with the entries below it."""
 
     id: str
     parent_id: str | None
@@ -63,7 +63,7 @@ class LogEntry:
 
     @property
     def reason(self) -> str:
-        """Why the entry failed. For a refused call, this includes what the model was told."""
+        """Why the entry failed. For a refused call, this includes the answer that the model got."""
         told = self.data.get("tool_response")
         if not self.is_refused or not isinstance(told, str):
             return self.error or ""
@@ -92,13 +92,13 @@ class AgentLog:
         self.entries[entry.id] = entry
 
     def roots(self) -> list[LogEntry]:
-        """Returns the top of the tree. An entry is at the top if its parent is missing or came later.
+        """Returns the entries at the top of the tree. An entry is at the top if its parent is missing or came later.
 
         Entries below the deepest level become siblings, so that the depth of a tree is limited.
         """
         roots: list[LogEntry] = []
         below: dict[str | None, tuple[list[LogEntry], int]] = {}
-        """The list for the entries below an entry, and their level, by the entry's id."""
+        """Maps an entry's id to the list for the entries below it, and to their level."""
         for entry in self.entries.values():
             siblings, level = below.get(entry.parent_id, (roots, 1))
             siblings.append(entry)
@@ -153,13 +153,16 @@ def read_usage(metadata: Mapping[str, object]) -> JsonObject:
 
 
 def no_usage() -> JsonObject:
-    """Returns the usage of a node that got no JSON message, or a list in the last one. graphon writes prices as 0.0."""
+    """Returns the usage of a node that got no JSON message, or a list in the last one.
+
+    As in graphon, the prices are 0.0.
+    """
     prices = [name for name, field in _Metadata.model_fields.items() if field.annotation is Decimal]
     return _Metadata.model_validate(dict.fromkeys(prices, "0.0")).model_dump(mode="json")
 
 
 def spent(usages: Iterable[Mapping[str, object]]) -> JsonObject:
-    """Adds up the tokens, prices and seconds that model responses reported. The currency is that of the last one."""
+    """Adds up the tokens, prices and seconds that model responses reported. The last response sets the currency."""
     reported = list(usages)
     counts = {name: sum(int(_number(usage.get(name))) for usage in reported) for name in TOKENS}
     currencies = [str(usage["currency"]) for usage in reported if usage.get("currency")]
@@ -183,12 +186,12 @@ def _number(value: object) -> Decimal:
 
 
 NOT_LOOKED_AT = frozenset({"output-schema-invalid", "output-schema-misfit", "tool-says-nothing", "variable-missing"})
-"""Rules that Dify does not check. It uses `output_schema` only to list variables."""
+"""Rules that Dify does not check. Dify uses `output_schema` only to list variables."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that the run broke, of Dify or of devhost alone. The run may have failed because of it or not."""
+    """A rule that the run broke, of Dify or of devhost alone. A broken rule does not always fail the run."""
 
     rule: str
     sentence: str
@@ -235,7 +238,7 @@ class NodeOutputs:
 
     @property
     def pending_calls(self) -> list[Any]:
-        """The tool calls that wait for the user's answer. Strategies put them into the variable `pending_calls`."""
+        """The tool calls that wait for the user's answer, which strategies put into the variable `pending_calls`."""
         calls = self.variables.get("pending_calls")
         if isinstance(calls, list):
             return calls
@@ -355,7 +358,7 @@ class OutputsFold:
         self._files.append(file.output())
 
     def _add_json(self, value: object) -> None:
-        """Adds a JSON message. It replaces the usage by its execution_metadata, or resets it if it has none."""
+        """Adds a JSON message. Its execution_metadata replaces the usage; without such metadata, the usage is reset."""
         had_usage = self._usage["total_tokens"] > 0
         rest = value
         metadata = None

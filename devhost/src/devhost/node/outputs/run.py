@@ -29,7 +29,7 @@ INVOKE_ERROR = "PluginInvokeError"
 MODEL_ERRORS = frozenset(
     f"Invoke{kind}Error" for kind in ("Authorization", "BadRequest", "Connection", "RateLimit", "ServerUnavailable")
 )
-"""Errors that Dify recognizes by their class names. It shows only their message."""
+"""Errors that Dify recognizes by their class names. Dify shows only the message of such an error."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class NodeError:
 
     shows: str
     type: str = "WorkflowNodeError"
-    """The type of the error. It is empty for an error that the plugin or its caller caused."""
+    """The type of the error; empty for an error that the plugin or its caller caused."""
     inputs_kept: bool = False
 
 
@@ -59,7 +59,10 @@ def plugin_error(text: str) -> "tuple[str, RunError] | None":
 
 
 def error_line(text: str) -> str:
-    """Returns why a call failed, such as `KeyError: 'word', tools/search.py:31`, or the text if no plugin raised it."""
+    """Returns a plugin's error in a line, such as `KeyError: 'word', tools/search.py:31`.
+
+    A text without a plugin's error is returned unchanged.
+    """
     found = plugin_error(text)
     if found is None:
         return text
@@ -90,11 +93,11 @@ class RunError:
     """The error that ended a run."""
 
     kind: str
-    """The plugin's own error type, the rule that failed the node, or which limit ended the run."""
+    """The plugin's own error type, the rule that failed the node, or the limit that ended the run."""
     message: str
     traceback: str | None = None
     node: NodeError | None = None
-    """The error that the node shows. It is None if the run was stopped from outside or did not begin."""
+    """The error that the node shows; None if the run was stopped from outside or did not begin."""
 
     @property
     def place(self) -> str:
@@ -171,7 +174,7 @@ class SentToolCall:
     arguments: JsonObject
     """The arguments that the tool got."""
     error: str = ""
-    """Why the call failed, in a line. It is empty if the call succeeded."""
+    """Why the call failed, in one line; empty if the call succeeded."""
 
     def __str__(self) -> str:
         called = f"{self.name}({json.dumps(self.arguments, ensure_ascii=False)})"
@@ -213,7 +216,7 @@ class RunEnd:
     words: str
     level: Literal["good", "limited", "bad"]
     stop_reason: str = ""
-    """The stop reason that the strategy gave. It is empty if the strategy gave none."""
+    """The stop reason that the strategy gave; empty if the strategy gave none."""
 
     def __str__(self) -> str:
         if self.stop_reason not in ("", ANSWERED):
@@ -246,14 +249,14 @@ class ToolCalls:
 
     @property
     def trouble(self) -> str:
-        """The number of calls without success, such as "1 failed, 2 refused". It is empty if all calls succeeded."""
+        """A summary of the unsuccessful calls, such as "1 failed, 2 refused"; empty if all calls succeeded."""
         return ", ".join(
             f"{count} {word}" for count, word in ((self.failed, "failed"), (self.refused, "refused")) if count
         )
 
     @property
     def remark(self) -> str:
-        """A remark to append, such as "; of 3 tool calls, 1 failed". It is empty if all calls succeeded."""
+        """A remark to append, such as "; of 3 tool calls, 1 failed"; empty if all calls succeeded."""
         if self.trouble:
             return f"; of {counted(self.count, 'tool call')}, {self.trouble}"
         return ""
@@ -278,7 +281,7 @@ class Run:
     """The duration, rounded to milliseconds so that a trace and `--json` have exactly what the terminal shows."""
     calls: CallsMade = field(default_factory=CallsMade)
     session_id: str = ""
-    """The id of the session on the wire. It is empty if the plugin ended before the session began."""
+    """The id of the session on the wire; empty if the plugin ended before the session began."""
 
     @property
     def was_stopped(self) -> bool:
@@ -309,7 +312,7 @@ class Run:
 
     @property
     def ending(self) -> RunEnd:
-        """How the run ended. Without a failure, only the strategy knows why; ours set the variable `stop_reason`."""
+        """How the run ended. If the run did not fail, the strategy's variable `stop_reason` can say why it ended."""
         reason = self.outputs.variables.get("stop_reason")
         code = ""
         if isinstance(reason, str):
