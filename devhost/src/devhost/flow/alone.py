@@ -124,8 +124,8 @@ class NodeAlone:
     def read(self, assignments: Iterable[str], limits: HostLimits) -> JsonObject:
         """Parses `--input SOURCE.NAME=VALUE` pairs and returns the values by key.
 
-        The value of a text variable is used unchanged. Any other value is parsed as JSON if possible. Raises
-        ParameterError for a variable that the node does not refer to, and for a missing variable.
+        The value of a text variable is used unchanged, and a file variable takes `@PATH`. Any other value is parsed as
+        JSON if possible. Raises ParameterError for a variable that the node does not refer to, and for a missing one.
         """
         by_label = {each.label: each for each in self.inputs.values()}
         there_are = naming(by_label)

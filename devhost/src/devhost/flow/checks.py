@@ -39,7 +39,7 @@ PLAYED = frozenset(
 
 
 NEW_AGENT = "dify_agent"
-"""The `agent_node_kind` of Dify's new agent. Its type is `agent`, like that of the classic one."""
+"""The `agent_node_kind` of Dify's new agent, whose node type is `agent`, like that of the classic agent."""
 
 
 def wrong_in_graph(file: FlowFile) -> Iterator[FlowFinding]:

@@ -84,7 +84,7 @@ class FlowFile(DifyModel):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Reads a YAML file or an app package. Raises FlowFileError if it is not a workflow or chatflow."""
+        """Reads a YAML file or an app package. Raises FlowFileError if the app is not a workflow or chatflow."""
         try:
             app = _app(path)
         except DeclarationError as error:
@@ -115,7 +115,7 @@ class FlowFile(DifyModel):
 
     @property
     def start(self) -> FlowNode:
-        """The Start node. A flow that can be played has exactly one."""
+        """The Start node. A flow that can be played has exactly one Start node."""
         return next(node for node in self.nodes.values() if node.type == "start")
 
     @property
@@ -205,7 +205,7 @@ def start_fields(file: FlowFile) -> Mapping[str, JsonObject]:
 
 
 def typed_inputs(file: FlowFile, assignments: Iterable[str]) -> JsonObject:
-    """Parses `--input KEY=VALUE` pairs. A text field gets the value as typed; other fields get the parsed JSON.
+    """Parses `--input KEY=VALUE` pairs. A text field gets the value as typed. Other fields get parsed JSON if possible.
 
     A file field gets a list of strings, one for each pair. `with_read_files` reads the files.
     """

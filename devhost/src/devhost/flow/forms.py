@@ -120,7 +120,7 @@ def _how_to_answer(form: FormAsked, given: FormAnswer, missing: Sequence[AskedFi
 def scripted_answers(file: FlowFile, answers: Mapping[str, str], place: str) -> GivenAnswers:
     """Parses the `answers` of a turn: a key NODE chooses a button, and a key NODE.FIELD sets a value.
 
-    `place` tells a reader of an error message where the answers are.
+    Error messages begin with `place`, the location of the answers.
     """
     forms = []
     if answers:

@@ -6,7 +6,7 @@ from typing import Literal
 type Judge = Literal["editor", "engine", "devhost", "given", "notice"]
 """The source of a finding.
 
-`given` means that `devhost flow` needs an option or another value. `notice` does not stop a flow.
+`given` means that `devhost flow` needs an option or another value. A `notice` does not stop a flow.
 """
 
 

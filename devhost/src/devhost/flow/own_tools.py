@@ -77,7 +77,7 @@ def _zone(name: object) -> ZoneInfo:
 
 
 def _in_zone(text: object, name: object) -> datetime:
-    """Returns the moment of a local time. Like Dify, it reads a repeated or skipped hour as standard time."""
+    """Returns the moment of a local time. As in Dify, a repeated or skipped hour counts as standard time."""
     local = datetime.strptime(str(text), TIME).replace(tzinfo=_zone(name))
     if local.dst():
         later = local.replace(fold=1)

@@ -78,8 +78,8 @@ def check_access(kind: str, permission: Permission) -> None:
         raise RefusedCallError(f"permission denied, you need to enable {named} access in plugin manifest")
 
 
-# The storage of plugins contains values by plugin and key. Storage with a file is kept after the command ends. The file
-# is JSON, with the values in hexadecimal as on the wire.
+# The storage of plugins contains values by plugin and key. If the storage has a file, the values are kept after the
+# command ends. The file is JSON, with the values in hexadecimal as on the wire.
 
 LONGEST_KEY = 256
 MOST_BYTES = 1024 * 1024 * 1024

@@ -193,7 +193,7 @@ class ToolHost:
 
     @property
     def lost_a_plugin(self) -> bool:
-        """Whether the process of a plugin has ended, so that the host must be restarted."""
+        """Whether the process of a plugin has ended, in which case the host must be restarted."""
         return any(plugin.lost is not None for plugin in self._plugins)
 
 

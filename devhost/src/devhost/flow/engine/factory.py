@@ -81,7 +81,7 @@ class FlowNodeFactory(SlimDslNodeFactory):
 
     @override
     def create_node(self, node_config: NodeConfigDict) -> Node[Any]:
-        """Creates a node. Raises FlowFileError if the node may not run here, because the flow may be unchecked."""
+        """Creates a node. Raises FlowFileError if the node may not run here, even if the flow was not checked."""
         node = self._node(node_config)
         kind = str(node_config["data"].type)
         if (why := self.playing.around.allowed.why_not(node.type, node.data)) is not None:

@@ -1,6 +1,6 @@
 """Finds what the engine rejects in a flow's file: in the data of each node, and in the graph.
 
-As a program, it takes the path of the file and prints the sentences as JSON.
+As a program, this module takes the path of the file and prints the sentences as JSON.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Nodes that call Dify's services when they run in Dify. Here, they call devhost instead."""
+"""Nodes that call Dify's services when they run in Dify, and call devhost here."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -134,7 +134,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
                 yield event
 
     def _memory(self) -> list[JsonObject]:
-        """Returns the node's memory. As in Dify's Agent node, the size of the window applies even if it is off."""
+        """Returns the node's memory. As in Dify's Agent node, the window's size applies even if the window is off."""
         match self.node_data.get("memory"):
             case {"window": {"size": int(turns)}}:
                 return window(self._playing.turn.history, turns=turns)

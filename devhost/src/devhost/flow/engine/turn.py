@@ -58,7 +58,7 @@ class EarlyEnd:
     def wait(self) -> None:
         """Waits until the engine has noticed the stop.
 
-        Before that, a node that ended would fail and take its error branch.
+        If a node ended earlier, the engine would treat the node as failed and follow its error branch.
         """
         while not (self.is_over or (self.execution is not None and self.execution.aborted)):
             time.sleep(0.01)

@@ -19,13 +19,13 @@ from devhost.words import MOST_DIGITS
 
 NODE_ID = "agent"
 REFUSED = "refused"
-"""The status of a tool call that this repository's strategies did not send, in the data of its log entry."""
+"""The status that this repository's strategies log for a tool call that they did not send."""
 OPEN = "start"
 """The status of a log entry that has begun but not ended."""
 LOGGED = ("id", "parent_id", "error", "status", "data", "label")
 """The fields that a log entry copies from its message, in the order of `outputs.json`."""
 DEEPEST = 24
-"""The maximum depth of the log tree. Dify has no limit, but no readable log is so deep, and a page cannot show more."""
+"""The maximum depth of the log tree. Dify has no limit, but no readable log is so deep, and a page cannot show it."""
 
 
 @dataclass
