@@ -87,7 +87,8 @@ def wrong_branches(file: FlowFile) -> Iterator[str]:
         if branches is not None:
             names = branches
             leads = "the flow never goes there"
-        allowed = {*names, UNDECLARED.get(node.type), node.data.get("error_strategy")}  # `fail-branch` names both
+        # `fail-branch` is the name of an error strategy and of its branch.
+        allowed = {*names, UNDECLARED.get(node.type), node.data.get("error_strategy")}
         for name in sorted(left - allowed):
             yield f"an edge leaves {node} at {misspelt(name, names)}, which it does not have: {leads}; {naming(names)}"
 

@@ -34,7 +34,7 @@ class OwnTool:
     provider: str
     name: str
     parameters: Mapping[str, str | JsonObject]
-    """The type or the full declaration of each parameter. A parameter with only a type is required."""
+    """The type or the full declaration of each parameter. A parameter that has only a type is required."""
     function: Callable[[JsonObject], str]
     entity: JsonObject = field(init=False)
 

@@ -26,7 +26,7 @@ class NamedTool:
     node: FlowNode
     tool: ToolName
     said: Mapping[str, Any]
-    """The node's data about the tool. For a Tool node, this is all of its data."""
+    """The node's data about the tool. For a Tool node, this is all of the node's data."""
 
     @property
     def kind(self) -> str:
