@@ -8,8 +8,8 @@
         model = ScriptedModel.of([{"text": "Hello"}])
         run = host.run("my_strategy", {"query": "Hi"}, model=model)
 
-`devhost/docs/devhost.md` describes the commands, `devhost/docs/testing.md` this module's classes. A package imports
-only packages above it in this list (devhost/tests/test_architecture.py checks that):
+`devhost/docs/devhost.md` describes the commands, and `devhost/docs/testing.md` describes this module's classes. A
+package imports only packages above it in this list (devhost/tests/test_architecture.py checks that):
 
     errors, home, limits, words  the exceptions, devhost's location, the host's limits, and shared wording
     options             declarations of command options

@@ -90,7 +90,7 @@ class AgentAlone(Played):
     plugin: PluginDeclaration
     strategy: Strategy
     settings: JsonObject
-    """Settings of the strategy's parameters. Those of the command line override those of the script."""
+    """The settings of the strategy's parameters. Settings of the command line override those of the script."""
     workflow: JsonObject = field(default_factory=dict)
     """Variables of the workflow, by `node.name`."""
     kind: Kind = field(default="strategy", init=False)
@@ -126,7 +126,7 @@ class AgentAlone(Played):
     def check_tools(self, case: Case, host: ToolHost) -> None:
         """Accept any tools: the agent is offered every tool that exists."""
 
-    # The panel.
+    # The panel of the node.
 
     def with_settings(self, assignments: Iterable[str]) -> Self:
         """Return a copy with settings from `--param KEY=VALUE` pairs. The last pair of a key counts."""
@@ -136,7 +136,7 @@ class AgentAlone(Played):
         return replace(self, settings={**self.settings, **given})
 
     def check(self, case: Case, turns: Sequence[TurnScript]) -> None:
-        """Refuse what the node would refuse. The files have no URLs yet."""
+        """Raise ParameterError for values that the node would refuse. The files have no URLs yet."""
         for number, said in enumerate(turns):
             if said.approval is not None and APPROVAL not in {each.name for each in self.strategy.parameters}:
                 raise ParameterError(f"then {number}: {self.name} has no parameter {APPROVAL!r}")
@@ -174,7 +174,7 @@ class AgentAlone(Played):
         values = self.values(question, files)
         return files_among({name: resolved(value, variables) for name, value in values.items()})
 
-    # A turn.
+    # Playing a turn.
 
     def tools(self, case: Case, host: ToolHost | None) -> Sequence[Tool]:
         return recorded_tools(case.script.recorded, () if host is None else host.tools)

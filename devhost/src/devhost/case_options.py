@@ -129,7 +129,10 @@ class CaseOptions:
                 raise FlowFileError(f"{file.path} {said}")
 
     def read_here(self, limits: HostLimits, models: ModelOptions) -> Case:
-        """Read the case, a flow in the engine's environment. Mistakes are reported before anything is installed."""
+        """Read the case.
+
+        A flow is read in the engine's environment. Mistakes are reported before anything is installed.
+        """
         if self.kind == "flow":
             from devhost.flow.turn import go_on_in_flow_environment, has_engine  # noqa: PLC0415 - as above
 
@@ -249,7 +252,7 @@ class CaseOptions:
             return nearest_strategy_plugin()
         if self.plugins:
             raise ParameterError("--plugin and --package each name the strategy plugin: leave out one of them")
-        from devhost.package import opened_package  # noqa: PLC0415 - with the rules of `devhost check`
+        from devhost.package import opened_package  # noqa: PLC0415 - imports the rules of `devhost check`
 
         return click.get_current_context().with_resource(opened_package(self.package))
 

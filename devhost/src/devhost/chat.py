@@ -158,7 +158,7 @@ class Chat:
         return None
 
     def _set(self, assignment: str) -> None:
-        """Set a parameter, as a last --param does. A value that a run would refuse is not set."""
+        """Set a parameter for the next messages, like --param. A value that a run would refuse is not set."""
         case = self.conversation.case
         if not isinstance(case.played, AgentAlone):
             return

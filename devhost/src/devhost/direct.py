@@ -190,7 +190,7 @@ def call_directly(
         if not outcome.told_an_error:
             outcome.findings += schema_findings(asked.tool.declared.output_schema, outcome.variables)
     except RunFailure as failure:
-        outcome.error = replace(host.secrets.masked(RunError.of(failure)), node=None)  # only an Agent node has one
+        outcome.error = replace(host.secrets.masked(RunError.of(failure)), node=None)  # only an Agent node shows one
     if calls.fault is not None:
         raise calls.fault
     outcome.elapsed_seconds = round(time.monotonic() - began, 3)

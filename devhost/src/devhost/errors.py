@@ -46,7 +46,7 @@ class ParameterError(HostError, ValueError):
 class NodeParameterError(ParameterError):
     """A value of a node's parameter that fails the node. `words` is the text that the node shows.
 
-    The message has the name of the `parameter`, if one is given, and `words` or else a `mistake` such as `is empty`.
+    The message names the `parameter`, if there is one, with its `mistake`, such as `is empty`, or else with `words`.
     """
 
     def __init__(self, words: str, parameter: str = "", mistake: str = "") -> None:
@@ -63,7 +63,7 @@ class NodeParameterError(ParameterError):
 
 
 class PluginStartError(HostError):
-    """A plugin did not start, or did not serve in time. The message has the end of its stderr."""
+    """A plugin did not start, or did not serve in time. The message includes the end of its stderr."""
 
 
 class SetupError(HostError):
@@ -111,7 +111,7 @@ class UnansweredFormError(HostError):
 
 
 class RefusedCallError(HostError):
-    """A backwards call that the daemon refuses. The message has the daemon's wording."""
+    """A backwards call that the daemon refuses. The message is the daemon's."""
 
 
 class RunFailure(HostError):  # noqa: N818 - a base class, whose subclasses are named …Error

@@ -271,7 +271,10 @@ def _in_a_row(calls: Sequence[SentToolCall | ExpectedCall]) -> str:
 
 
 def _matched(expected: Sequence[ExpectedCall], calls: Sequence[SentToolCall]) -> int:
-    """Return how many expected calls can be matched to a call each. Those with the most arguments are matched first."""
+    """Return how many expected calls match a call of their own.
+
+    Calls with more expected arguments are matched first.
+    """
     left = list(calls)
     for each in sorted(expected, key=lambda each: len(each.arguments), reverse=True):
         found = next((call for call in left if each.fits(call)), None)
@@ -394,7 +397,7 @@ class JudgeExpected(ScriptModel):
     """The turns of a scripted judge. `when` is searched in the question and answer that the judge reads."""
 
 
-# The whole expectation for a node, a turn or a conversation.
+# Expectations for a node, a turn or a conversation.
 
 type _Values = Mapping[str, ValueOrEqual]
 
@@ -460,15 +463,15 @@ class Expected(NodeExpected):
     judge: JudgeExpected | None = None
 
     def named(self) -> Iterator[tuple[str, str]]:
-        """Yield the nodes that the expectation names, each after the key that names it."""
+        """Yield each node that the expectation names, together with the key that names it."""
         for key, names in (("ran", self.ran), ("not_run", self.not_run), ("nodes", self.nodes)):
             yield from ((key, name) for name in names)
 
     def checks(self, observed: Observed, node: Callable[[str], FlowNode] | None = None) -> Iterator[Check]:
         """Yield all checks except those of judges and Python functions.
 
-        A failure is a failed check, unless a status or an error is expected. `node` finds a node by its id or title,
-        for messages about a node that did not run.
+        If the run failed, a check fails, unless a status or an error is expected. `node` finds a node by its id or
+        title, for messages about a node that did not run.
         """
         is_well = observed.status in WELL if observed.status else observed.error is None
         if not self.status and self.error is None and not is_well:

@@ -97,7 +97,7 @@ class ForkOrigin:
 def find_origin(trace: Trace, file: Path, question: int | None, node: str | None = None) -> ForkOrigin:
     """Find an agent's run in the last conversation, by its turn, counted from 1, and its node.
 
-    By default it is the last run.
+    The last run is the default.
     """
     turns = conversation_of(trace, file)
     runs = {

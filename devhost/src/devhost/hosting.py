@@ -293,7 +293,10 @@ class ModelsBehindAnApi:
 
 
 def models_behind_an_api(options: ModelOptions, environment: MutableMapping[str, str]) -> ModelsBehindAnApi | None:
-    """Return None if the script answers. Raises ParameterError for an option that the script would ignore."""
+    """Return the models, or None if the script answers.
+
+    Raises ParameterError for an option that the script would ignore.
+    """
     if not options.asks_the_script(environment):
         return ModelsBehindAnApi(options, environment)
     options.refuse_for_a_script()

@@ -38,7 +38,7 @@ class HostLimits(BaseModel):
     burst_messages: Annotated[int, Field(ge=0, le=2**40, strict=True)] = 0
     """How many messages of a run may wait in the daemon: 128 in Dify. With 0, no message is lost.
 
-    Eight times as many messages of a backwards call's answer may wait. Messages that arrive at a full queue are lost.
+    For the answer to a backwards call, it is eight times as many. Messages that arrive at a full queue are lost.
     """
     storage_bytes: Count = 100 * 1024 * 1024
     """The maximum storage of one plugin, unless its manifest sets a lower limit."""

@@ -50,7 +50,7 @@ class PluginModelError(ModelCallError):
 
 
 class ModelPlugin:
-    """A model plugin with its credentials. Its process starts with the first of its models.
+    """A model plugin with its credentials. Its process starts when the first model is requested.
 
     It is a context manager that ends the process, and it is thread-safe.
     """
@@ -67,7 +67,7 @@ class ModelPlugin:
     ) -> None:
         """Credentials in `environment` are removed from it, because other plugins inherit it.
 
-        `validated` means that the plugin validates the credentials, and `asks` that the user is asked at the terminal
+        `validated` means that the plugin validates the credentials. `asks` means that the user is asked at the terminal
         for missing required credentials.
         """
         self.declaration = PluginDeclaration.read(directory)
@@ -252,7 +252,7 @@ class PluginModel(CountsSpending):
 
 
 class _OnStderr(Watcher):
-    """Prints to stderr, before there is a view of a run."""
+    """Prints to stderr until there is a view of a run."""
 
     def starting(self, plugins: Sequence[str]) -> None:
         if plugins:

@@ -29,7 +29,7 @@ class Observed:
     calls: tuple[SentToolCall, ...] = ()
     """The tool calls of agents."""
     stop_reason: str = ""
-    """Empty if the strategy reports none."""
+    """The stop reason that the strategy reports; empty if it reports none."""
     sources: tuple[str, ...] = ()
     """The title and document of each source that the answer cites."""
     rounds: int = 0

@@ -15,7 +15,7 @@ from devhost.words import examples
 
 
 class _Folder(click.Path):
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's type
         if str(value).endswith(".difypkg") and Path(value).is_file():
             self.fail(f"{value} is a package: unpack it, as a zip file, and name the folder", param, ctx)
         return super().convert(value, param, ctx)
@@ -34,7 +34,7 @@ type Declared = Any
 """A dataclass field of any type."""
 
 
-def option(usage: str, words: str, *, hidden: bool = False, **settings: Any) -> Declared:  # noqa: ANN401 - click's
+def option(usage: str, words: str, *, hidden: bool = False, **settings: Any) -> Declared:  # noqa: ANN401 - click's types
     """Declare a field that is an option, with `words` as its help and further settings for `click.option`.
 
     `usage` is written as in a synopsis: `--force` is a flag, and `--tools DIR...` may be repeated. The placeholder of
@@ -123,7 +123,7 @@ def takes(*groups: type, **named: type) -> Callable[[Command], Command]:
     return decorated
 
 
-def arguments(group: Any) -> Iterator[str]:  # noqa: ANN401 - a dataclass
+def arguments(group: Any) -> Iterator[str]:  # noqa: ANN401 - any dataclass
     """Yield a value as it would be typed: its argument, and its options that differ from their defaults."""
     for each in _declared(group):
         value = getattr(group, each.name)
@@ -135,7 +135,7 @@ def arguments(group: Any) -> Iterator[str]:  # noqa: ANN401 - a dataclass
                 yield from (*names, str(one))
 
 
-def _declared(group: Any) -> list[Field[Any]]:  # noqa: ANN401 - a dataclass
+def _declared(group: Any) -> list[Field[Any]]:  # noqa: ANN401 - any dataclass
     return [each for each in fields(group) if "declared" in each.metadata]
 
 
@@ -165,5 +165,5 @@ def trace_option() -> Declared:
     return option("--trace FILE", words)
 
 
-def print_json(value: Any) -> None:  # noqa: ANN401 - JSON
+def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON value
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))

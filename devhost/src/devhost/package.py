@@ -38,7 +38,7 @@ from devhost.words import counted
 def unknown_files(contents: Contents) -> tuple[str, ...]:
     """Return the files that were never added to git, even if git ignores them.
 
-    There are none in a folder without git.
+    The result is empty in a folder without git.
     """
     git = shutil.which("git")
     told = git and subprocess.run([git, "ls-files", "-z"], check=False, capture_output=True, cwd=contents.directory)
@@ -81,7 +81,7 @@ PACKAGE = ArchiveKind("a package", "Make it again", MAX_BYTES, MAX_FILES)
 def unpack(file: Path, folder: Path) -> None:
     """Unpack a package into `folder`, which is created.
 
-    The library writes links as files, and nothing outside of it.
+    The library writes links as files, and nothing outside of the folder.
     """
     with opened_archive(file, PACKAGE) as package:
         package.extractall(folder)
@@ -150,7 +150,7 @@ def package(options: PackageOptions) -> int:
     content = packed(checked.contents)
     if options.install:
         console.print(Text("trying it in an environment of its own …", "dim"))
-        limits = HostLimits(launch_seconds=20) if options.marketplace else None  # as long as its pre-check waits
+        limits = HostLimits(launch_seconds=20) if options.marketplace else None  # the limit of its pre-check
         seconds = try_install(content, limits, Screen(console))
         console.print(Text(f"it is installed, and answered after {seconds:.1f} s", "green"), soft_wrap=True)
     with worded(lambda why: HostError(f"{target} cannot be written: {why}")):

@@ -104,7 +104,7 @@ def _remark(turn: CaseTurn, conversation: Conversation, models: Sequence[Countin
     run = turn.played.own
     if run is None:
         return ""
-    asked = run.error is None or run.asked.get("llm")  # else the model is not the cause
+    asked = run.error is None or run.asked.get("llm")  # otherwise the model is not the cause
     unsaid = turn.ends and left
     ends = ""
     if unsaid:
@@ -124,8 +124,8 @@ def play(  # noqa: PLR0913 - options, by keyword
 ) -> Iterator[CaseTurn]:
     """Play a case, and yield each turn once it has ended. `observed_of` sums the turns up.
 
-    `query` replaces the script's question, and `models` replaces the case's models. If the script does not answer, only
-    the first turn is played, because the later turns were written for its answers. `id` is a new id by default.
+    `query` and `models` replace the script's question and the case's models. If the script does not answer, only the
+    first turn is played, because the later turns were written for its answers. `id` is a new id by default.
     """
     case = replace(case, models=models or case.models)
     return case_turns(Conversation(case, trace=trace, id=id), host, case.turns(query))

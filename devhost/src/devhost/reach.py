@@ -44,7 +44,7 @@ def may_fetch() -> bool:
 
 
 def within_reach(file: Path, folder: Path) -> Path:
-    """Return the file unchanged. Raises ParameterError if it is neither in `folder`, the script's, nor allowed.
+    """Return the file unchanged. Raises ParameterError for a file outside of the script's `folder` and allowed folders.
 
     Links are resolved before the check.
     """
@@ -70,6 +70,6 @@ def _files_allowed(context: click.Context, _option: click.Parameter, given: tupl
     return given
 
 
-def _http_allowed(context: click.Context, _option: click.Parameter, given: bool) -> bool:  # noqa: FBT001 - click's
+def _http_allowed(context: click.Context, _option: click.Parameter, given: bool) -> bool:  # noqa: FBT001 - as click passes it
     context.with_resource(reaching(replace(_REACH.get(), http=given)))
     return given

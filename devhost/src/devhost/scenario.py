@@ -63,7 +63,7 @@ def typed_settings(strategy: Strategy, assignments: Iterable[str]) -> JsonObject
 def pairs(assignments: Iterable[str], option: str, *, hidden: bool = False) -> Iterator[tuple[str, str]]:
     """Split KEY=VALUE pairs. With `hidden`, errors do not quote a pair, because all of it may be a secret.
 
-    A secret in base64 may end with equals signs, so equals signs at the end do not make a pair.
+    A secret in base64 may end with equals signs, so trailing equals signs do not make a pair.
     """
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
@@ -84,7 +84,7 @@ def _is_text_field(parameter: Parameter) -> bool:
 # No message ever quotes a value, because it may be a secret.
 
 
-def read_tool_setups(  # noqa: PLR0913 - what a command says of tools
+def read_tool_setups(  # noqa: PLR0913 - a command's options about tools
     directories: Iterable[Path],
     credentials: Iterable[str],
     settings: Iterable[str],
@@ -119,7 +119,10 @@ def read_tool_setups(  # noqa: PLR0913 - what a command says of tools
 def read_credentials(
     plugins: Sequence[PluginDeclaration], credentials: Iterable[str], environment: MutableMapping[str, str]
 ) -> Texts:
-    """Return the credentials by full provider id. They override those in the environment, which are removed from it."""
+    """Return the credentials by full provider id.
+
+    Given credentials override those in the environment, which are removed from it.
+    """
     providers = {plugin.provider_id(each): each for plugin in plugins for each in plugin.tool_providers}
     names = {full: each.identity.name for full, each in providers.items()}
     given = _by_owner(credentials, "--credential", "tool provider", names)

@@ -40,7 +40,7 @@ type _Object = Annotated[dict[str, Any], BeforeValidator(json_value)]
 type Kind = Literal["strategy", "flow"]
 """What a script is written for: one Agent node that is played alone, or a flow."""
 
-# One turn.
+# The script of one turn.
 
 
 def _parts(value: object) -> object:
@@ -76,9 +76,9 @@ class TurnScript(ScriptModel):
     knowledge: Knowledge = Field(default_factory=dict)
     """What each Knowledge Retrieval node finds."""
     expect: Expected | None = None
-    """The expectation.
+    """What is expected of the turn, which has to succeed by default.
 
-    By default, the turn has to succeed. Beside a strategy's question it is for the whole conversation.
+    In a strategy's script, the expectation of the first turn is for the whole conversation.
     """
 
     def turns_of(self, node: FlowNode) -> tuple[ScriptedTurn, ...]:
@@ -203,9 +203,9 @@ def read_files(file: Path, kind: Kind) -> tuple[ScriptFile, ...]:
 
 
 def _refuse_incomplete(file: Path, files: Sequence[ScriptFile], *, asks: bool) -> None:
-    """Raise ScriptError if a strategy's script lacks something.
+    """Raise ScriptError if a strategy's script is incomplete.
 
-    `asks` means that it needs a question, or `otherwise`.
+    `asks` means that it needs a question, or turns for any question.
     """
     parts = [part for each in files for part in each.parts]
     answers_any = any(part.otherwise for part in parts)
@@ -241,7 +241,7 @@ class Script(ScriptFile):
     def read(cls, file: Path, strategy: str | None = None, *, asks: bool = True) -> Self:
         """Read the script for a strategy, by default for the first one that the file names.
 
-        `asks`: it needs a question.
+        `asks` means that the script needs a question.
         """
         with about("script"):
             files = read_files(file, "strategy")

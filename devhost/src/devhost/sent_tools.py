@@ -1,7 +1,7 @@
-"""Tries whether a model plugin sends tools, with a listener on loopback in place of the provider.
+"""Tests whether a model plugin sends tools, with a listener on loopback in place of the provider.
 
-No key of a user reaches the listener. Dify shows what a plugin declares about a model, but some plugins declare tool
-calls and leave the tools out of the request.
+The user's keys are not sent to the listener. Dify shows what a plugin declares about a model, but some plugins declare
+tool calls and leave the tools out of the request.
 """
 
 import contextlib
@@ -92,7 +92,10 @@ def _request(model: str) -> ModelRequest:
 def _credentials(
     provider: ModelProvider, listener: "_Listener", given: Mapping[str, str], *, of_provider: bool
 ) -> dict[str, str]:
-    """Return the listener as the address, and a placeholder for each secret. A value may reveal further fields."""
+    """Return credentials with the listener's address and placeholders for secrets.
+
+    A value may reveal further fields.
+    """
     values: dict[str, str] = {}
     seen: set[str] = set()
     while further := provider.credentials(values, of_provider=of_provider).keys() - seen:
@@ -143,7 +146,7 @@ class _Listener:
 class _Handler(BaseHTTPRequestHandler):
     def __init__(self, bodies: list[bytes], *more: object) -> None:
         self._bodies = bodies
-        super().__init__(*more)  # type: ignore[arg-type] # what the server gives
+        super().__init__(*more)  # type: ignore[arg-type] # the server's arguments
 
     def do_POST(self) -> None:
         self._bodies.append(self.rfile.read(int(self.headers["Content-Length"] or 0)))

@@ -98,7 +98,7 @@ class _RunSpans:
                 yield made
             yield from self._inside(span.children, around)
 
-    def _span(  # noqa: PLR0913, PLR0917 - what a span holds
+    def _span(  # noqa: PLR0913, PLR0917 - the parts of a span
         self,
         operation: str,
         name: str,
@@ -205,4 +205,4 @@ def send(spans: Sequence[ReadableSpan], address: str) -> None:
         if exporter.export(spans) is not SpanExportResult.SUCCESS:
             raise HostError(f"--otlp: no OTLP server took the spans at {shown(address)}")
     finally:
-        exporter.shutdown()  # type: ignore[no-untyped-call] # the SDK's
+        exporter.shutdown()  # type: ignore[no-untyped-call] # the SDK has no types

@@ -27,13 +27,16 @@ from devhost.golang import well_formed
 # JSON Schemas from other authors. References to other documents are never followed, so no request is sent.
 
 DIFYS_OWN = "https://dify.ai/schemas/"
-"""The address of Dify's own schemas, such as the chunks of a knowledge base. In devhost, every value matches them."""
+"""The address of Dify's own schemas, such as the schema of a knowledge base's chunks.
+
+In devhost, any value matches them.
+"""
 
 
 def validator_of(schema: Any) -> Validator:  # noqa: ANN401 - what is not a schema is refused
-    """Return a validator.
+    """Return a validator for a JSON Schema.
 
-    Raises ValueError with one line if the schema is invalid or refers to a document that is not Dify's.
+    Raises ValueError with a one-line message if the schema is invalid or refers to a document that is not Dify's.
     """
     try:
         return jsonschema_rs.validator_for(schema, retriever=_other_document)
@@ -127,7 +130,7 @@ class Secrets:
 
 
 def _spellings(secret: str) -> set[str]:
-    """Return the secret as it is and as in a URL, and each of these as in JSON and as in JSON within JSON."""
+    """Return the spellings of a secret: plain and URL-encoded, and each of these in JSON and in JSON within JSON."""
     found = {secret, quote(secret, errors="surrogatepass"), quote(secret, safe="", errors="surrogatepass")}
     for _ in range(2):
         found |= {json.dumps(each, ensure_ascii=ascii_only)[1:-1] for each in found for ascii_only in (True, False)}
@@ -218,7 +221,7 @@ def _without_waiting(path: str, flags: int) -> int:
 FAST: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader of libyaml, which every wheel of PyYAML contains. It is about ten times as fast."""
 HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
-"""Half of a surrogate pair, escaped, which a model may have written. libyaml refuses it, PyYAML's loader does not."""
+"""An escaped half of a surrogate pair, which a model may write. libyaml refuses it, but PyYAML's loader does not."""
 DEEPEST = 100
 """The maximum number of levels. libyaml's loader ends the process at many thousands."""
 MOST_VALUES = 1_000_000
@@ -259,7 +262,7 @@ def load_yaml_text(content: bytes, file: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise DeclarationError(f"{file} is not valid YAML: {error}") from error
     except (ValueError, LookupError, AttributeError, RecursionError) as error:
-        # PyYAML lets such errors through for a date, a number or a tag: 2020-13-45, !!bool maybe.
+        # PyYAML does not convert errors about invalid dates, numbers and tags, such as 2020-13-45 or !!bool maybe.
         raise DeclarationError(f"{file} contains a value that YAML cannot convert: {error}") from error
     if values > MOST_VALUES:
         raise DeclarationError(f"{file} stands for more than {MOST_VALUES:,} values")
@@ -269,7 +272,7 @@ def load_yaml_text(content: bytes, file: Path) -> dict[str, Any]:
 
 
 def _mistake(error: yaml.MarkedYAMLError, text: str) -> str:
-    """Return what is wrong, where it is, and what would help."""
+    """Describe what is wrong, where it is, and what would help."""
     said = f"{error.context or ''} {error.problem or ''}".strip()
     mark = error.problem_mark or error.context_mark
     if mark is None:
@@ -296,12 +299,12 @@ def _refuse_depth(file: Path, events: Iterable[yaml.Event]) -> None:
 def _values(value: object, known: dict[int, int]) -> int:
     """Count the values, with aliases expanded. Raises ValueError for a value that contains itself.
 
-    `known` has the counts of values that were counted before, by identity.
+    `known` maps the identity of each counted value to its count.
     """
     if not isinstance(value, dict | list):
         return 1
     if id(value) not in known:
-        known[id(value)] = 0  # while its parts are counted
+        known[id(value)] = 0  # marks a value whose parts are being counted
         parts = value.values() if isinstance(value, dict) else value
         known[id(value)] = 1 + sum(_values(part, known) for part in parts)
     elif not known[id(value)]:
@@ -312,7 +315,7 @@ def _values(value: object, known: dict[int, int]) -> int:
 _IN_YAML = {
     **dict.fromkeys(("tuple_type", "list_type"), "Input should be a list"),
     **dict.fromkeys(("dict_type", "model_type", "dataclass_type"), "Input should be keys with values"),
-    "too_short": "Input should have an entry",  # no list in devhost needs two
+    "too_short": "Input should have an entry",  # no list in devhost needs two entries
 }
 """Replacements for pydantic's messages, which name Python's types."""
 

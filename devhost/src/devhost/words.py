@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from devhost.errors import ParameterError, naming
 
 UNWRAPPED = "\b\n"
-"""A mark with which click does not rewrap the lines of a paragraph."""
+"""A marker that keeps click from rewrapping the lines of a paragraph."""
 
 
 def examples(*lines: str) -> str:
@@ -59,7 +59,7 @@ def price_text(price: object) -> str:
     """Format a price: `0E-7` as `0`, and `1.0E-6` as `0.000001`. A value that is not a finite number stays as it is."""
     try:
         number = Decimal(str(price)).normalize()
-    except ArithmeticError:  # not a number, or one beyond every range
+    except ArithmeticError:  # not a number, or out of range
         return str(price)
     if number.is_finite() and abs(number.adjusted()) < MOST_DIGITS:
         return f"{number:f}"

@@ -34,9 +34,9 @@ class AlignedRow:
 
 
 def rows(left: Sequence[str], right: Sequence[str], *, whole: bool = False) -> list[AlignedRow]:
-    """Align the lines of two texts; empty without a difference.
+    """Align the lines of two texts. The result is empty if the texts are equal.
 
-    `whole` keeps all equal lines, even without a difference.
+    `whole` keeps all equal lines, even if the texts are equal.
     """
     matcher = SequenceMatcher(None, left, right)
     if whole:

@@ -18,7 +18,7 @@ from devhost.words import counted, preview, price_text
 
 SECONDS = "seconds in models"
 AS_RECORDED = "as recorded"
-"""A text that replaces the usage of a model that did not read its prompts."""
+"""The text that is shown in place of usage if a model did not read its prompts."""
 ELAPSED = frozenset({"elapsed_seconds", "elapsed_time"})
 """Keys of times, which are not compared because no two runs take the same time."""
 LONGEST = 300
@@ -53,7 +53,7 @@ class Side:
 
     @property
     def path(self) -> list[str]:
-        """A line for each node that ran. There are none for a strategy that is played alone."""
+        """A line for each node that ran. A strategy that is played alone has no such lines."""
         if self.turn.is_direct:
             return []
         return [f"{'  ' * depth}{row.label} ({row.node.type}){_ended(row)}" for depth, row in self.turn.flat]
@@ -88,7 +88,7 @@ class Side:
 
     @property
     def _askers(self) -> Iterator[tuple[str, list[Call]]]:
-        """The name of each agent's run and of each other node that called a model, with these calls."""
+        """The name and the model calls of each agent's run and of each other node that called a model."""
         for execution, row in self.turn.rows.items():
             for run in self.turn.agents.get(execution, ()):
                 yield STRATEGY if self.turn.is_direct else row.label, model_calls(run.calls)
@@ -244,7 +244,7 @@ def _sum(usages: Iterable[Mapping[str, object]], name: str) -> float:
 def summary(value: object) -> str:
     """Return a short value as it is, and a long value as its beginning and its length.
 
-    A long text without white space, such as a state, is packed and is shown as its length.
+    A long text without white space, such as a state, counts as packed, and only its length is shown.
     """
     if isinstance(value, str):
         text = value

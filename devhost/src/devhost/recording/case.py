@@ -146,7 +146,7 @@ def script_of(turns: Sequence[TracedTurn], files: KeptFiles, *, whole: bool = Fa
         "recorded": _recorded(runs, files, [call for call in asked if call.kind == "tool"]),
     }
     conversation = turns[0].facts.conversation_id
-    if conversation and conversation in json.dumps(script):  # a tool received it
+    if conversation and conversation in json.dumps(script):  # a tool received the id
         script["conversation_id"] = conversation
     return _filled(script)
 
@@ -159,7 +159,10 @@ def _flow_of(turns: Sequence[TracedTurn]) -> FlowFile:
 
 
 def _card(parameters: Iterable[Mapping[str, object]]) -> JsonObject:
-    """Return what differs between the first model and a scripted model. The node already names the model."""
+    """Return how the first model differs from a scripted model.
+
+    The model's name is left out, because the node has it.
+    """
     usual = ScriptedModelCard().model_dump(mode="json")
     card = next(filter(None, map(parts.model_card, parameters)), {})
     return {name: fact for name, fact in card.items() if name != "name" and fact != usual[name]}

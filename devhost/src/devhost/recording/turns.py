@@ -24,8 +24,8 @@ from devhost.trace.runs import Call, WrittenCall, written_calls
 
 # Secrets that a trace contains in pieces. They are hidden again where the pieces are joined.
 #
-# If a model streams a secret in several pieces, no piece contains the whole secret, and the trace has the pieces. The
-# run's outcome at the end of the trace has the whole text, with the secret replaced.
+# If a model streams a secret in several pieces, no piece contains the whole secret, so the trace contains the pieces.
+# The run's outcome at the end of the trace has the whole text, with the secret replaced.
 
 
 def hidden[T](value: T, outcomes: Iterable[Run]) -> T:
@@ -36,7 +36,10 @@ def hidden[T](value: T, outcomes: Iterable[Run]) -> T:
 
 
 def _found(masked: str, texts: Iterable[str]) -> Iterator[str]:
-    """Find what one of the texts has where the masked text has a mask. A mask alone could stand for anything."""
+    """Yield the texts that masks replace, found by a comparison with whole texts.
+
+    A mask alone could stand for anything.
+    """
     around = masked.split(MASK)
     if not any(part.strip() for part in around):
         return
@@ -67,7 +70,7 @@ class KeptFiles:
     """The files of a traced run, which are copied for its script."""
 
     def __init__(self, trace: Path, script: Path | None) -> None:
-        """Prepare the copies beside `script`. Without a script, no file is copied."""
+        """Copy the files to a folder beside `script`. Without a script, no file is copied."""
         self._beside = trace.absolute().with_suffix(BESIDE_A_TRACE)
         if script is None:
             self._copies = None
@@ -198,7 +201,7 @@ def tool_calls(calls: Iterable[Call]) -> list[Call]:
 
 
 def recorded_call(call: Call, made: Mapping[str, JsonObject], files: KeptFiles) -> JsonObject:
-    """Convert a tool call. `made` has the files of the run by id, as its output `files` describes them."""
+    """Convert a tool call. `made` contains the files of the run by id, as its output `files` describes them."""
     recorded: JsonObject = {"tool": call.name, "provider": call.provider, "arguments": call.arguments}
     if call.pieces:
         recorded["answer"] = [_part(piece.data, made, files) for piece in call.pieces]
@@ -222,9 +225,9 @@ def _part(message: JsonObject, made: Mapping[str, JsonObject], files: KeptFiles)
 
 
 def _file(meta: JsonObject, described: JsonObject, files: KeptFiles) -> JsonObject:
-    """Convert a file.
+    """Convert a message with a file.
 
-    A picture that Dify downloaded has no MIME type in its meta, but needs one to be a picture again.
+    A picture that Dify downloaded has no MIME type in its meta, but needs one to be sent as a picture.
     """
     facts = {**meta, **described}
     kept = files.made(facts)
@@ -241,7 +244,7 @@ def _file(meta: JsonObject, described: JsonObject, files: KeptFiles) -> JsonObje
 # from run to run, so each lane's turns require a line that only its prompts have.
 
 LONGEST_LINE = 300
-"""The maximum number of characters of such a line. A longer line would hide the turn."""
+"""The maximum number of characters of such a line. A longer line would make the turn hard to see."""
 
 
 @dataclass
@@ -320,7 +323,7 @@ def _turn(call: Call) -> JsonObject:
 
 
 def _scripted(call: WrittenCall) -> JsonObject:
-    """Convert a tool call. Arguments are a mapping if a script writes the same JSON again, except for spaces."""
+    """Convert a tool call. Arguments are a mapping if a script produces the same JSON from it, except for spaces."""
     values = call.values
     return {"name": call.name, "id": call.id, "arguments": values if isinstance(values, dict) else call.arguments}
 
@@ -332,7 +335,7 @@ def _usage(usage: JsonObject) -> JsonObject:
 
 
 def _failure(words: str) -> JsonObject:
-    """Return a provider's error by its type if a scripted model then fails with the same words, or else the words."""
+    """Return the type of a provider's error if a scripted model then fails with the same words, or else the words."""
     before, raised = plugin_error(words) or ("", None)
     if raised is not None and before:
         again = ModelCallError(raised.kind, raised.message).as_dify_words_it()

@@ -29,7 +29,7 @@ TYPED = frozenset({"string", "secret-input"})
 
 
 def entry(tool: ProvidedTool) -> JsonObject:
-    """Return a tool as Dify's editor adds it to an Agent node. The model sets the parameters that are for it."""
+    """Return a tool as Dify's editor adds it to an Agent node. The model sets the parameters of the form `llm`."""
     declared = tool.declared
     settings = {each.name: _setting(each) for each in _of_panel(declared.parameters)}
     return {

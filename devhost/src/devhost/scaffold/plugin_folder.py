@@ -47,7 +47,7 @@ class NewPlugin:
     approval: Approval = "chat"
     """How calls of `tools` are approved."""
     asking: tuple[str, ...] = ()
-    """The names of the tools that wait for a yes; empty for all tools."""
+    """The names of the tools whose calls need approval; empty for all tools."""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name) or not re.fullmatch(r"[a-z0-9_-]{1,64}", self.author):  # the daemon's pattern
@@ -144,7 +144,7 @@ class InitOptions:
 def init(options: InitOptions) -> int:
     """Write a new plugin that runs, with a scenario and a test.
 
-    Or a chatflow with an agent, a tool, an approval and a memory, with a script and a case that play.
+    Or write a chatflow with an agent, a tool, an approval and a memory, with a script and a case that run.
 
     For example:
       devhost init strategy my_strategy

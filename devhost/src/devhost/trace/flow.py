@@ -148,7 +148,7 @@ class NodeEnded(TurnEvent):
 
 @dataclass(frozen=True)
 class AgentLogLine:
-    """A log message of an Agent node's strategy, as `Host.run` reports it. A trace has it among its messages."""
+    """A log message of an Agent node's strategy, as `Host.run` reports it. In a trace, it is one of the messages."""
 
     execution: str
     node: FlowNode
@@ -167,7 +167,7 @@ class SourcesRead(TurnEvent):
 
 @dataclass(frozen=True)
 class NodeCalled(TurnEvent):
-    """A model call or tool call by a node itself. The calls of an agent are in the messages of its plugin."""
+    """A model call or tool call that a node makes itself. The calls of an agent are in the messages of its plugin."""
 
     node: FlowNode
     kind: Literal["llm", "tool"]
@@ -219,7 +219,7 @@ class FormAsked(TurnEvent):
     """The id of this form. A node in an iteration shows its form several times."""
     node: FlowNode
     content: str
-    """The content as Markdown. `{{#$output.NAME#}}` is the place of a field."""
+    """The content as Markdown. `{{#$output.NAME#}}` marks the place of a field."""
     fields: tuple[AskedField, ...]
     buttons: tuple[Button, ...]
     """The buttons. The last one is the timeout, if an edge starts from it."""
@@ -237,7 +237,7 @@ class FormAsked(TurnEvent):
         return [*filter(None, [left.pop(part, part) if at % 2 else part for at, part in split]), *left.values()]
 
     def refused(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Return by field why Dify refuses its value: a blank paragraph, or no option of a select.
+        """Return by field why Dify refuses its value: a paragraph is blank, or a select has none of its options.
 
         If fields are missing, Dify's API answers "Missing required inputs: …" with status 400. Dify's page (2026-08-20,
         `hasInvalidRequiredHumanInput`) does not send a form with a blank field.

@@ -1,4 +1,4 @@
-"""A turn, built from its events: its nodes as rows, its answer and its result. A strategy's run has one node."""
+"""Turns, built from their events: nodes as rows, the answer and the result. A strategy's run is a turn of one node."""
 
 import re
 import time
@@ -15,7 +15,7 @@ from devhost.text import Secrets
 from devhost.trace import flow
 
 LOST = flow.FlowEnded("failed", {}, "the trace ends before the flow does: it was killed, or it is still going on")
-"""The end of a turn whose trace does not have its end."""
+"""The end of a turn whose trace stops before its end."""
 WAITS = RunEnd("waits for an answer", "limited")
 ENDINGS: Mapping[flow.FlowStatus, RunEnd] = {
     "succeeded": RunEnd("finished", "good"),
@@ -40,7 +40,7 @@ class NodeRow:
     """The end of the node; None while it runs, and if it never ended."""
     finished: float | None = None
     form: flow.FormAsked | None = None
-    """The form that a Human Input node asked for."""
+    """The form that a Human Input node showed."""
     asked: float = 0.0
     """The time at which the form was shown, on the same clock."""
     answer: flow.FormAnswered | None = None
@@ -116,7 +116,7 @@ class PlayedTurn:
     nodes: list[flow.NodeEnded] = field(default_factory=list)
     """The ends of the nodes, in the order in which they ended."""
     form: NodeRow | None = None
-    """The row of the node whose form waits for an answer, or was left without one."""
+    """The row of the node whose form waits for an answer, or was left unanswered."""
     before_form: int = 0
     """How many nodes had ended when the last form was shown. The form has answered what their agents asked for."""
     said: str = ""

@@ -100,7 +100,7 @@ class Call:
 
     @property
     def reason(self) -> str:
-        """The reason for its failure, on one line."""
+        """The reason for the failure, on one line."""
         return error_line(self.error)
 
     @property
@@ -245,7 +245,7 @@ class WrittenCall:
 
 
 def written_calls(call: Call) -> list[WrittenCall]:
-    """Return the tool calls that a model wrote, in the order in which they began; empty for a tool call."""
+    """Return the tool calls that a model wrote, in the order in which they began."""
     begun: list[WrittenCall] = []
     for message in call.messages:
         seen = Counter[str]()

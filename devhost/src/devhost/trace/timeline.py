@@ -27,7 +27,7 @@ class Span:
     began: float
     ended: float
     error: str = ""
-    """The reason for its failure, on one line."""
+    """The reason for the failure, on one line."""
     data: JsonObject = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     children: list["Span"] = field(default_factory=list)

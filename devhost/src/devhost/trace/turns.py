@@ -14,7 +14,7 @@ from devhost.trace.played import AGENT, PlayedTurn, agent_node, ends
 from devhost.trace.runs import AnswerPiece, Call, TracedRun, run_of, traced_runs
 
 STRATEGY = "strategy"
-"""The kind of a turn without a flow, beside `chatflow` and `workflow`."""
+"""The kind of a turn without a flow, in addition to `chatflow` and `workflow`."""
 
 
 @dataclass
@@ -25,7 +25,7 @@ class TracedTurn(PlayedTurn):
     strategy: str = ""
     """The strategy of the turn's agents, if the first line of the trace names it."""
     events: list[flow.FlowTold] = field(default_factory=list)
-    """All events in the trace of a flow. The turn of a strategy has its beginning and its end."""
+    """All events in the trace of a flow. A strategy's turn has only events for its beginning and its end."""
     agents: dict[str, list[TracedRun]] = field(default_factory=dict)
     """The runs of strategies, by the execution of the Agent node. There are several if the engine retried the node."""
     calls: dict[str, list[Call]] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class TracedTurn(PlayedTurn):
         self.add(event, event.at)
 
     def place(self, run: TracedRun) -> None:
-        """Assign a run to a node by its time. The engine retried the run, or the end of the trace cut it off."""
+        """Assign a run to a node by its time, if the engine retried it or the trace ended before the run did."""
         for row in self.rows.values():
             if row.node.type == AGENT and row.began <= run.began < (row.finished or inf):
                 self.agents.setdefault(row.execution, []).insert(0, run)
