@@ -271,7 +271,7 @@ def _in_a_row(calls: Sequence[SentToolCall | ExpectedCall]) -> str:
 
 
 def _matched(expected: Sequence[ExpectedCall], calls: Sequence[SentToolCall]) -> int:
-    """Return how many expected calls match a call of their own.
+    """Return how many expected calls match a different call each.
 
     Calls with more expected arguments are matched first.
     """

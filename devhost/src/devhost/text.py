@@ -55,7 +55,7 @@ def _other_document(address: str) -> bool:
 
 @contextmanager
 def worded(error: Callable[[str], Exception]) -> Iterator[None]:
-    """Convert an error of pydantic or the system, raised inside, into an `error` made from its message."""
+    """Convert an error of pydantic or the operating system into an `error` made from its message."""
     try:
         yield
     except ValidationError as found:

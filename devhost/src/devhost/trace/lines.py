@@ -72,7 +72,7 @@ class EndLine(TimedLine):
     outcome: Annotated[Run, BeforeValidator(_run_of)]
     """The run without its messages and calls, which are lines of their own."""
     failures: Mapping[str, str] = field(default_factory=dict)
-    """Why tool calls failed, by the id of the request."""
+    """The reasons for failed tool calls, by the id of the request."""
     event: Literal["end"] = "end"
 
 

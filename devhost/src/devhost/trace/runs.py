@@ -17,7 +17,7 @@ from devhost.protocol.wire import Invoked, JsonObject, Streamed, read_session_ev
 from devhost.text import json_or
 from devhost.trace.lines import EndLine, MessageLine, PrintedLine, SentenceLine, ServingLine, Trace, TraceLine
 
-# The values in messages, in places where a plugin can send any value.
+# Parts of messages in which a plugin can send any value.
 
 
 def mapping(value: object) -> JsonObject:
