@@ -93,7 +93,7 @@ def test_only_so_many_go_on_at_once(children: Children, tmp_path: Path, monkeypa
     with pytest.raises(ConsoleError, match="first is already running"):
         start(children, tmp_path, "first")
     start(children, tmp_path, "second")
-    with pytest.raises(ConsoleError, match="2 runs go on, and no more may: end one of first, second"):
+    with pytest.raises(ConsoleError, match="2 runs are in progress, and no more are allowed: end one of first, second"):
         start(children, tmp_path, "third")
 
     first.end()
