@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks import (
     cost,
+    declared_inputs,
     first_word,
     growth,
     many_tools,
@@ -23,7 +24,7 @@ from benchmarks.readme import with_tables
 from benchmarks.table import Table
 
 README = Path(__file__).parent / "README.md"
-PAUSE_CASES = [*model_inputs.CASES, *tool_inputs.CASES, *node_inputs.CASES]
+PAUSE_CASES = [*model_inputs.CASES, *tool_inputs.CASES, *node_inputs.CASES, *declared_inputs.CASES]
 
 type Part = Callable[[int, Path | None], Iterator[Table]]
 """Tables, by how often to repeat and the folder of the official strategy, if it is measured too."""

@@ -1,8 +1,9 @@
 """The function-calling agent, and the start of every run."""
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 from dify_plugin.core.runtime import Session
@@ -14,7 +15,7 @@ from pydantic_core import to_json
 from internal.budget import Budget
 from internal.calls.judging import Approvals, refusing_secrets
 from internal.calls.runner import ToolRunner
-from internal.clock import Clock, Deadline, in_turns
+from internal.clock import Clock, Deadline, give_way_if_due, in_turns
 from internal.end import Result, finish, kept_alive
 from internal.errors import InvalidParameters, OurWords, Sentence, reported
 from internal.events import Event, LogNote, RunTotals
@@ -43,6 +44,7 @@ from prompt import template, user_texts
 
 _SKILLS_SHARE = 0.25
 """Share of the window for skills that earlier runs have read (docs/skills.md); the model can read the others again."""
+_MAX_NOTES = 100
 
 type Strategy[P: StrategyParams] = Callable[[Run[P]], Generator[Event, None, Result]]
 
@@ -144,13 +146,22 @@ def _notes_on_tools(toolbox: Toolbox, model: ModelSelection, *, offers_tools: bo
         yield OurWords("model: the completion parameter 'stop' is dropped, since it would discard tool calls")
 
 
+def _first(notes: Sequence[Sentence]) -> Iterator[Sentence]:
+    """As many notes as a person reads. A list of settings that is all wrong would fill the log."""
+    yield from notes[:_MAX_NOTES]
+    if len(notes) > _MAX_NOTES:
+        yield OurWords(f"{len(notes) - _MAX_NOTES:,} more notes of this kind are left out")
+
+
 def built[P: StrategyParams](
     parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock
 ) -> Run[P]:
     """Everything that lives as long as a run, each part made of those before it."""
     started = clock.now()
+    turn = perf_counter()
     params = blueprint.params_type.model_validate(parameters)
     state = decode(params.state)
+    turn = give_way_if_due(turn)
     of_the_node = node_secrets(params.tools)
     params = params.redacted(of_the_node)
     secrets = KnownSecrets(of_the_node)
@@ -161,6 +172,7 @@ def built[P: StrategyParams](
     submit = None
     if params.answer_schema.strip():
         submit = refusing_secrets(answer_tool(params.answer_schema), secrets)
+    turn = give_way_if_due(turn)
     toolbox = build_toolbox(
         params.tools,
         allowed=params.allowed_tools,
@@ -175,17 +187,20 @@ def built[P: StrategyParams](
     offers_tools = bool(toolbox.tools) or needs_calls
     calls_in_text = writes_calls(model, params.tool_calls, is_asked=offers_tools)
     dialogue = Dialogue.of(params, toolbox, blueprint.name, state)
+    turn = give_way_if_due(turn)
     noted: list[Sentence] = [*dialogue.notes, *params.notes]
     policy = read_policy(params.prompt_policy_overrides, blueprint.policy, noted.append)
     if policy.tool_results_policy == blueprint.policy.tool_results_policy:
         policy = replace(policy, tool_results_policy=_on_results(policy.tool_results_policy, skills, toolbox))
     noted += toolbox.notes
     noted += _notes_on_tools(toolbox, model, offers_tools=offers_tools)
+    turn = give_way_if_due(turn)
     numbered_sources = NumberedSources(state.last_source if state else 0)
     numbered_sources.add(read_context(params.context) if dialogue.has_question else ())
     left = Deadline(clock, started + params.maximum_seconds).left()
     files, of_files = file_parts(params.files if dialogue.has_question else (), model, left)
     said = dialogue.said(params, context_block(numbered_sources.entries()))
+    give_way_if_due(turn)
     host = HostSession(session)
     budget = Budget(params.maximum_total_tokens, params.maximum_tool_calls)
     slots = BoundedSemaphore(params.parallel_tool_calls)
@@ -231,5 +246,5 @@ def built[P: StrategyParams](
         approvals=Approvals(secrets, state.last_call if state else 0),
         totals=RunTotals(keeps_thoughts=ExtraOutput.THOUGHTS in params.extra_outputs),
         kept_results=KeptResults(given=state.last_result if state else 0),
-        notes=(*map(LogNote, noted), *(LogNote(note, is_row=True) for note in of_files)),
+        notes=(*map(LogNote, _first(noted)), *(LogNote(note, is_row=True) for note in _first(of_files))),
     )

@@ -1,9 +1,10 @@
 """Time: the clock, the deadlines and shared waits of a run, and turns for long work: one thread serves all runs."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+from typing import Protocol
 
 import gevent
 
@@ -40,6 +41,31 @@ def in_turns[T](items: Iterable[T]) -> Iterator[T]:
         yield item
     if perf_counter() - began > MAX_TURN_SECONDS:
         _end_of_turn(others_ran)
+
+
+_MANY = 1_000
+"""Parts of a value that take their time."""
+
+
+class _Parts[T](Sized, Iterable[T], Protocol): ...
+
+
+def in_turns_if_many[T](parts: _Parts[T]) -> Iterable[T]:
+    """The parts in turns, or, where they are few, as they are: most values are small, and looking at time costs."""
+    if len(parts) > _MANY:
+        return in_turns(parts)
+    return parts
+
+
+def give_way_if_due(began: float) -> float:
+    """Let the others run if the work since this moment took a turn's time; return the moment when the next turn began.
+
+    The moments are those of ``perf_counter``.
+    """
+    if perf_counter() - began > MAX_TURN_SECONDS:
+        give_way()
+        return perf_counter()
+    return began
 
 
 def _end_of_turn(others_ran: float) -> tuple[float, float]:

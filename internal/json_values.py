@@ -6,42 +6,31 @@ turns with the other sessions. They recurse, so the code that reads a value from
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sized
-from typing import Any, Protocol, TypeGuard
+from collections.abc import Callable, Iterator
+from typing import Any, TypeGuard
 
 from pydantic_core import to_json
 
-from internal.clock import in_turns
+from internal.clock import in_turns_if_many
 
 MAX_EXACT_INTEGER = 2**53
 """The host's daemon reads numbers as floats and rounds larger integers (docs/host-facts.md, "Numbers and keys")."""
 _LONG_NUMBER = re.compile(r"\d{16}")
 _LONGEST = 18
 """Digits that ``int`` reads in no time; a longer number is too large in any case."""
-_MANY = 1_000
-"""Parts of a value that take their time."""
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 # Every value in a value.
 
 
-class _Parts[T](Sized, Iterable[T], Protocol): ...
-
-
-def _in_turns_if_many[T](parts: _Parts[T]) -> Iterable[T]:
-    if len(parts) > _MANY:
-        return in_turns(parts)
-    return parts
-
-
 def scalars(value: object) -> Iterator[object]:
     """Every text, number, boolean and null in a value, in its order."""
     if isinstance(value, dict):
-        for item in _in_turns_if_many(value.values()):
+        for item in in_turns_if_many(value.values()):
             yield from scalars(item)
     elif isinstance(value, list | tuple):
-        for item in _in_turns_if_many(value):
+        for item in in_turns_if_many(value):
             yield from scalars(item)
     else:
         yield value
@@ -50,11 +39,11 @@ def scalars(value: object) -> Iterator[object]:
 def members(value: object) -> Iterator[tuple[str, object]]:
     """The name and the value of every member of every object in a value, the outer ones first."""
     if isinstance(value, dict):
-        for name, item in _in_turns_if_many(value.items()):
+        for name, item in in_turns_if_many(value.items()):
             yield name, item
             yield from members(item)
     elif isinstance(value, list | tuple):
-        for item in _in_turns_if_many(value):
+        for item in in_turns_if_many(value):
             yield from members(item)
 
 
@@ -71,9 +60,9 @@ def rebuilt(value: Any, change: Change, name: str = "") -> Any:  # noqa: ANN401 
     if changed is not value:
         return changed
     if isinstance(value, dict):
-        return {key: rebuilt(item, change, key) for key, item in _in_turns_if_many(value.items())}
+        return {key: rebuilt(item, change, key) for key, item in in_turns_if_many(value.items())}
     if isinstance(value, list | tuple):
-        return type(value)(rebuilt(item, change, name) for item in _in_turns_if_many(value))
+        return type(value)(rebuilt(item, change, name) for item in in_turns_if_many(value))
     return value
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
+from internal.clock import in_turns_if_many
 from internal.errors import Note, OurWords, Quoting
 from internal.text.texts import looks_like_selector, missing_variable, parse_pasted, read_pasted
 from prompt import template
@@ -52,7 +53,8 @@ def read_policy(
         return defaults
     known = [field.name for field in fields(defaults) if getattr(defaults, field.name) or field.name == _EXTRA]
     overrides = dict[str, str]()
-    for name, given in _parsed(read_pasted(prompt_policy_overrides or ""), note).items():
+    given_texts = _parsed(read_pasted(prompt_policy_overrides or ""), note)
+    for name, given in in_turns_if_many(given_texts.items()):
         if name not in known:
             keys = ", ".join(known)
             note(Quoting(f"prompt_policy_overrides: unknown key {name!r} is ignored; the keys are {keys}"))

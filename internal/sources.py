@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pydantic_core import to_json
 
-from internal.clock import in_turns
+from internal.clock import in_turns, in_turns_if_many
 from internal.text.texts import parse_pasted, read_pasted
 from prompt import template
 
@@ -267,7 +267,8 @@ def _said(item: object) -> dict[str, Any]:
     """The fields of an object that hold something."""
     if not isinstance(item, dict):
         return {}
-    return {key: value for key, value in item.items() if value or isinstance(value, int | float)}
+    fields = in_turns_if_many(item.items())
+    return {key: value for key, value in fields if value or isinstance(value, int | float)}
 
 
 def _link(values: Mapping[str, Any]) -> str:
@@ -286,7 +287,7 @@ def _whole(item: Mapping[str, Any], told: set[str]) -> str:
     """The text of an object without ``content``, and its other fields as JSON, except for those in ``told``."""
     texts = (name for name in _CONTENT_NAMES if isinstance(item.get(name), str) and item[name].strip())
     text_name = next(texts, "")
-    rest = {key: value for key, value in item.items() if key != text_name and key not in told}
+    rest = {key: value for key, value in in_turns_if_many(item.items()) if key != text_name and key not in told}
     others = ""
     if rest:
         others = json.dumps(rest, ensure_ascii=False)
@@ -296,7 +297,7 @@ def _whole(item: Mapping[str, Any], told: set[str]) -> str:
 def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
     """Keep values that have a field, in the field's type; an unusable value is left out."""
     resource: dict[str, Any] = {}
-    for key, value in values.items():
+    for key, value in in_turns_if_many(values.items()):
         field = _FIELD_OF.get(key)
         if field is None:
             continue

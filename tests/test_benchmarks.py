@@ -1,9 +1,10 @@
 """The benchmarks run, and print what their README explains; no time is judged."""
 
 import pytest
+import yaml
 
 import benchmarks.__main__ as command
-from benchmarks import cost, growth, overlap
+from benchmarks import cost, declared_inputs, growth, overlap
 from benchmarks.answers import Failure, after, prepared, spread
 from benchmarks.floor import FloorStrategy
 from benchmarks.process import RunFailed, side_by_side
@@ -69,9 +70,38 @@ def test_every_hostile_error_has_a_row_for_each_size() -> None:
 
 
 FAILING = {"an error of the model", "an answer schema that is not JSON"}
+WRITTEN = [case for case in command.PAUSE_CASES if case not in declared_inputs.CASES]
 
 
-def test_every_case_of_pauses_is_a_run_and_only_those_that_are_meant_to_fail_do() -> None:
-    failed = {case.name for case in command.PAUSE_CASES if play(case.scenario(500), case.strategy).failed_with}
+def test_every_written_case_of_pauses_is_a_run_and_only_those_that_are_meant_to_fail_do() -> None:
+    failed = {case.name for case in WRITTEN if play(case.scenario(500), case.strategy).failed_with}
 
     assert failed == FAILING
+
+
+REFUSED = ("skills", "approval_required", "state", "answer_schema", "answer_tools", "fallback_model")
+"""Settings that are errors when they make no sense."""
+REFUSED_BY_THE_SDK = tuple(f"chunk: delta.message.{field}" for field in ("role", "content.0.type", "content.0.detail"))
+
+
+def test_no_declared_field_breaks_a_run_unless_its_values_are_counted() -> None:
+    ended = {case.name: play(case.scenario(500), case.strategy).failed_with for case in declared_inputs.CASES}
+
+    assert set(ended.values()) == {"", "InvokeBadRequestError"}
+    for name, failed_with in ended.items():
+        setting, _, _way = name.rpartition(", ")
+        is_refused = setting in REFUSED or setting in REFUSED_BY_THE_SDK
+        if name != "answer_schema, a JSON object":  # which is a schema
+            assert bool(failed_with) == is_refused, name
+
+
+def test_every_field_that_the_sdk_and_the_strategies_declare_has_a_case() -> None:
+    names = {case.name for case in declared_inputs.CASES}
+    declared = yaml.safe_load(declared_inputs.DECLARATIONS.read_text(encoding="utf-8"))["parameters"]
+    settings = {each["name"] for each in declared if each["type"] in ("string", "any", "number")}
+
+    assert settings <= {name.rpartition(", ")[0] for name in names}
+    assert {f"chunk: delta.{field}, huge" for field in ("finish_reason", "message.name", "usage.currency")} <= names
+    assert {f"chunk: delta.message.{field}, many" for field in ("tool_calls", "content", "opaque_body")} <= names
+    assert {f"{kind} message: message, many" for kind in ("text", "json", "log", "blob_chunk")} <= names
+    assert {"tool: runtime_parameters, many", "model: completion_params, many", "tool: many"} <= names

@@ -52,6 +52,8 @@ MAX_FILE_BYTES = 3 * 1024 * 1024 // 4 * 3
 """Maximum bytes of one file: as base64 in a request, it takes 3 MiB."""
 VISIBLE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 """Types of pictures that models with vision accept (docs/model-facts.md, "Pictures")."""
+_MOST_TOKENS = 10**12
+"""More than any model takes. A number with hundreds of digits cannot be calculated with."""
 _FETCH_SECONDS = 10
 """Maximum seconds to fetch one file, from the first byte to the last."""
 _FETCHED_AT_ONCE = 8
@@ -180,7 +182,7 @@ def _positive_int(value: object) -> int | None:
     except (ValueError, OverflowError):
         return None
     if number > 0:
-        return number
+        return min(number, _MOST_TOKENS)
     return None
 
 

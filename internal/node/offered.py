@@ -38,7 +38,7 @@ def safe_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _free_name(name: str, taken: set[str]) -> str:
-    plain = _NOT_IN_A_NAME.sub("_", name)[:_NAME_LENGTH]
+    plain = _NOT_IN_A_NAME.sub("_", name[:_NAME_LENGTH])
     if not re.search(r"[a-zA-Z0-9]", plain):
         plain = "parameter"
     numbered = (f"{plain[: _NAME_LENGTH - len(str(number)) - 1]}_{number}" for number in count(2))

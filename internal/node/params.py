@@ -16,7 +16,7 @@ from typing import Annotated, Any, Self
 from dify_plugin.file.file import File
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
-from internal.clock import in_turns
+from internal.clock import in_turns, in_turns_if_many
 from internal.errors import Note, OurWords, Quoting, Sentence
 from internal.json_values import members
 from internal.node.model import ModelSelection
@@ -27,6 +27,8 @@ _ON = {"true", "yes", "y", "1", "on"}
 _OFF = {"false", "no", "n", "0", "off"}
 _TAG = re.compile(r"[<\[◁]\S{2,49}")
 _PAIR = 2
+_MAX_NAMED = 20
+"""Unknown names that a note lists."""
 _SEPARATOR = re.compile(r"[,，、\n]")
 
 # Readers take a value that was set, the default, and a function that notes what is wrong with the value.
@@ -73,7 +75,8 @@ class Items[T]:
 
     def __call__(self, value: object, _default: object, note: Note) -> tuple[T, ...]:
         items = list[T]()
-        for position, item in enumerate(value if isinstance(value, list) else [value], start=1):
+        listed = value if isinstance(value, list) else [value]
+        for position, item in enumerate(in_turns_if_many(listed), start=1):
             try:
                 if item not in (None, ""):
                     items += [self.read(item)]
@@ -162,11 +165,16 @@ def _thought_tags(value: object, default: tuple[str, ...], note: Note) -> tuple[
 
 def _extra_outputs(value: object, _default: object, note: Note) -> frozenset[ExtraOutput]:
     """Names of variables in upper or lower case. Unknown names are noted."""
-    known = {choice.value: choice for choice in ExtraOutput}
-    names = _names(value)
-    if unknown := ", ".join(repr(name) for name in names if name.casefold() not in known):
-        note(Quoting(f"{unknown} is ignored; the names are {', '.join(known)}"))
-    return frozenset(known[name.casefold()] for name in names if name.casefold() in known)
+    known = [choice.value for choice in ExtraOutput]
+    names = list(dict.fromkeys(_names(value)))
+    unknown = [name for name in in_turns_if_many(names) if name.casefold() not in known]
+    if unknown:
+        named = ", ".join(map(repr, unknown[:_MAX_NAMED]))
+        if len(unknown) > _MAX_NAMED:
+            named += f" and {len(unknown) - _MAX_NAMED:,} more"
+        note(Quoting(f"{named} is ignored; the names are {', '.join(known)}"))
+    wanted = frozenset(map(str.casefold, names))
+    return frozenset(choice for choice in ExtraOutput if choice.value in wanted)
 
 
 Text = Annotated[str, _text]
@@ -272,7 +280,7 @@ class StrategyParams(BaseModel):
                 else:
                     given[name] = given[name]
         values: dict[str, object] = {"model": ModelSelection.read(given.pop("model"), notes.append)}
-        for name, value in given.items():
+        for name, value in in_turns(given.items()):
             if not _was_left_alone(value):
                 field = fields[name]
                 about = list[Sentence]()
@@ -322,7 +330,7 @@ def _values_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any, list[str]]]:
     if isinstance(listed, list):
         declared = [item for item in listed if isinstance(item, Mapping)]
     kinds = {str(item.get("name")): str(item.get("type")) for item in declared}
-    for name, value in runtime.items() if isinstance(runtime, Mapping) else ():
+    for name, value in in_turns_if_many(runtime.items()) if isinstance(runtime, Mapping) else ():
         kind = kinds.get(name)
         if kind == SECRET_TYPE:
             yield name, value, ["", *texts_in(value)]  # never public, even if it contains no text

@@ -38,7 +38,7 @@ def name_in_history(name: str) -> str:
     A name that does not begin with a letter gets the prefix ``tool_`` (docs/model-facts.md, "Names and schemas that
     APIs refuse").
     """
-    plain = _NOT_IN_A_NAME.sub("_", name) or "unnamed"
+    plain = _NOT_IN_A_NAME.sub("_", name[:_NAME_LENGTH]) or "unnamed"
     if not _BEGINS_A_NAME.match(plain):
         plain = f"tool_{plain}"
     return plain[:_NAME_LENGTH]

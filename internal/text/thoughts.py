@@ -359,7 +359,10 @@ def fence_after(line: str, fence: str) -> str:
 
 def open_fence(text: str) -> str:
     """The marks that close the code block in which a text ends; "" if it ends in none."""
-    return reduce(lambda fence, line: fence_after(line, fence), text.split("\n"), "")
+    fence = ""
+    for line in in_turns(text.split("\n")):
+        fence = fence_after(line, fence)
+    return fence
 
 
 def without_was_thought(pieces: Iterable[Piece]) -> list[Piece]:

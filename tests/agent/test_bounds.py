@@ -198,3 +198,19 @@ def test_a_long_error_of_every_call_of_a_round_is_read(monkeypatch: pytest.Monke
     outcome = run([turn, ANSWER], {"search": fails})
 
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["error"] * 16
+
+
+def test_a_long_list_of_wrong_settings_has_a_hundred_notes_and_their_number() -> None:
+    wrong = {f"key {number}": "x" for number in range(1_000)}
+    outcome = run([ANSWER], params={"prompt_policy_overrides": json.dumps(wrong)})
+
+    assert outcome.text == "Done."
+    assert "unknown key 'key 99'" in outcome.notes[99]
+    assert outcome.notes[100:] == ["900 more notes of this kind are left out"]
+
+
+def test_a_long_list_of_unknown_outputs_is_one_short_note() -> None:
+    outcome = run([ANSWER], params={"extra_outputs": ", ".join(f"x{number}" for number in range(1_000))})
+
+    (note,) = outcome.notes
+    assert "'x19' and 980 more is ignored" in note

@@ -229,7 +229,7 @@ def test_stop_words_are_a_word_or_a_list(stop: object, words: tuple[str, ...]) -
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(None, 0), (100, 100), ("100", 100), (0, 0), (-3, 0), ("many", 0), (float("inf"), 0), ([1], 0)],
+    [(None, 0), (100, 100), ("100", 100), (0, 0), (-3, 0), ("many", 0), (float("inf"), 0), ([1], 0), (10**400, 10**12)],
 )
 def test_sizes_may_be_texts_and_odd_ones_are_unset(value: object, expected: int) -> None:
     assert select(model(completion_params={"max_tokens": value}))[0].max_tokens == expected

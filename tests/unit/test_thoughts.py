@@ -4,7 +4,7 @@ import re
 from itertools import groupby
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from internal.text.thoughts import (
@@ -75,6 +75,8 @@ def test_other_tags_mean_the_same_however_the_text_is_cut(
         re.sub(r"</think[^<>]*>", "</think>", text, flags=re.IGNORECASE),
         flags=re.IGNORECASE,
     )
+    without = text.replace("<think>", "").replace("</think>", "")
+    assume("think>" not in without)  # two halves with a tag between them look like a tag once that is gone
     written = text.replace("<think>", opening).replace("</think>", closing)
 
     whole = merged(fed_to(ThoughtSplitter(tags), [written], **end))
