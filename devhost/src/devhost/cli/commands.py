@@ -26,7 +26,7 @@ COMMANDS = {
     "compare": ("trace.compare", "Show what differs between two traced runs."),
     "eval": ("evaluation.eval_", "Run the cases of a file, and say which ones pass."),
     "flow": ("flow.flow", "Play a chatflow or workflow on Dify's own engine, without Dify."),
-    "fork": ("recording.fork", "Run a traced run again from a round on, with a change."),
+    "fork": ("recording.fork", "Run a traced run again from a given round, with a change."),
     "init": ("devhost.scaffold.plugin_folder.init", "Write a new plugin that runs, with a scenario and a test."),
     "list": ("devhost.overview.list_", "List a plugin's strategies, tools, parameters and examples."),
     "model": ("model.model", "Call one model of a model plugin, or list its models."),

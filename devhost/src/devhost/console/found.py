@@ -85,14 +85,14 @@ def find(plugin: Path | None, runs: Path) -> FoundFiles:
 
 
 def _below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
-    for path, folders, names in os.walk(folder):
+    root = os.fspath(folder)
+    left_out = None if besides is None else os.path.realpath(besides)
+    for path, folders, names in os.walk(root):
         here = Path(path)
-        deep = len(here.relative_to(folder).parts) >= DEEPEST
-        if deep:
-            kept = []
-        else:
+        kept = []
+        if path.removeprefix(root).count(os.sep) < DEEPEST:
             kept = sorted(each for each in folders if not each.startswith(".") and each not in NOT_SEARCHED)
-        folders[:] = [each for each in kept if besides is None or (here / each).resolve() != besides.resolve()]
+        folders[:] = [each for each in kept if os.path.realpath(here / each) != left_out]
         yield from (here / name for name in sorted(names) if name.endswith((".yaml", ".yml", SUFFIX)))
 
 
