@@ -13,10 +13,9 @@ from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeAliasType, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeAliasType, Union, get_args, get_origin
 
 import yaml
-from dify_plugin import AgentStrategy
 from dify_plugin.entities.invoke_message import InvokeMessage
 from dify_plugin.entities.model.llm import LLMResultChunk
 from dify_plugin.interfaces.agent import AgentModelConfig, ToolEntity
@@ -30,6 +29,9 @@ from benchmarks.scenario import ANSWER, PROSE, SEARCH, Scenario, filled
 from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
 from tests.support.wire import MODEL, calls, model, parameter, says, text_message, tool
+
+if TYPE_CHECKING:
+    from dify_plugin import AgentStrategy
 
 DECLARATIONS = Path(__file__).parents[1] / "strategies/source/declarations.yaml"
 MOST_DIGITS = 4_000

@@ -1,25 +1,33 @@
 #!/usr/bin/env python3
-"""Records the content of a release's saved nodes, so that tests can check that later versions still load them.
+"""Records a release, so that tests can check that later versions load its saved nodes, with the same outputs.
+
+    python -m scripts.record_release REVISION
 
 The argument is the git revision of the release, such as v0.1.0. The script writes tests/releases/VERSION/STRATEGY.yaml
-for each strategy, with its declared parameters and variables, and with nodes as a person could have saved them.
+for each strategy, with its declared parameters and variables, and with nodes as a person could have saved them. The
+script also runs the release's own code and writes the outputs to tests/releases/VERSION/runs.yaml.
 """
 
 import subprocess
 import sys
+import tarfile
+import tempfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from scripts.release_runs import RELEASES, recorded_runs
+
 ROOT = Path(__file__).resolve().parent.parent
-RELEASES = ROOT / "tests" / "releases"
 KEPT = ("name", "type", "required", "scope", "default", "min", "max")
 PICKED = {"model-selector", "array[tools]"}
 """Types of parameters that are set with pickers of the node."""
 VARIABLES = {"array[object]": "start.items", "array[file]": "sys.files"}
 """The variable that a person selects for a parameter of type any, by the parameter's scope."""
 TEXT = "one, two"
+MAX_LINE = 120
 HEAD = "# Written by scripts/record_release.py. Do not edit.\n"
 
 type Parameter = dict[str, Any]
@@ -30,15 +38,36 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
+class _OneLine(dict[str, Any]):
+    """Is written in braces."""
+
+
+_Plain.add_representer(
+    _OneLine, lambda dumper, value: dumper.represent_mapping("tag:yaml.org,2002:map", value, flow_style=True)
+)
+
+
 def record(revision: str) -> None:
     manifest = yaml.safe_load(_shown(revision, "manifest.yaml"))
     folder = RELEASES / str(manifest["version"])
     folder.mkdir(parents=True, exist_ok=True)
+    strategies = list[str]()
     for provider in manifest["plugins"]["agent_strategies"]:
         for path in yaml.safe_load(_shown(revision, provider))["strategies"]:
             recorded = recorded_strategy(yaml.safe_load(_shown(revision, path)))
-            text = yaml.dump(recorded, Dumper=_Plain, allow_unicode=True, sort_keys=False)
-            (folder / Path(path).name).write_text(f"{HEAD}{text}", "utf-8")
+            strategies.append(recorded["strategy"])
+            _write(folder / Path(path).name, recorded)
+    with tempfile.TemporaryDirectory() as home:
+        with tarfile.open(fileobj=BytesIO(_git("archive", revision))) as released:
+            released.extractall(home, filter="data")
+        runs = recorded_runs(Path(home), strategies)
+    lines = {strategy: {name: _OneLine(run) for name, run in played.items()} for strategy, played in runs.items()}
+    _write(folder / "runs.yaml", lines)
+
+
+def _write(file: Path, recorded: dict[str, Any]) -> None:
+    text = yaml.dump(recorded, Dumper=_Plain, allow_unicode=True, sort_keys=False, width=MAX_LINE)
+    file.write_text(f"{HEAD}{text}", "utf-8")
 
 
 def recorded_strategy(strategy: dict[str, Any]) -> dict[str, Any]:
@@ -89,8 +118,12 @@ def _edge(parameter: Parameter, bound: str, option: int, *, on: bool) -> object:
 
 
 def _shown(revision: str, path: str) -> str:
-    command = ["/usr/bin/env", "git", "show", f"{revision}:{path}"]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout  # noqa: S603 - git
+    return _git("show", f"{revision}:{path}").decode()
+
+
+def _git(*arguments: str) -> bytes:
+    command = ["/usr/bin/env", "git", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout  # noqa: S603 - git
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """Prints the section of CHANGELOG.md for a release, and refuses a tag that does not match manifest.yaml.
 
 The argument is a tag, such as v0.1.0. If the tag does not match, the script prints a sentence to stderr and returns 1.
+Links to pages lead to the tag in the manifest's repository, because a release has no folder for relative links.
 """
 
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
+RELATIVE = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
 
 
 def notes(tag: str, root: Path = ROOT) -> str:
@@ -19,7 +21,8 @@ def notes(tag: str, root: Path = ROOT) -> str:
     Raises:
         ValueError: the tag does not match the manifest's version, or the changelog has no such section.
     """
-    version = str(yaml.safe_load((root / "manifest.yaml").read_text(encoding="utf-8"))["version"])
+    manifest = yaml.safe_load((root / "manifest.yaml").read_text(encoding="utf-8"))
+    version = str(manifest["version"])
     if tag != f"v{version}":
         raise ValueError(f"the tag is {tag}, but manifest.yaml has the version {version}: the tag must be v{version}")
     changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -28,6 +31,8 @@ def notes(tag: str, root: Path = ROOT) -> str:
     _, _, said = section.partition("\n")
     if not said.strip():
         raise ValueError(f"CHANGELOG.md says nothing under '## [{version}] - DATE'")
+    if repo := manifest.get("repo"):
+        said = RELATIVE.sub(rf"]({repo.rstrip('/')}/blob/{tag}/\1)", said)
     return said.strip()
 
 

@@ -109,6 +109,18 @@ def test_the_commands_on_the_page_for_agents_exist() -> None:
 # --- CHANGELOG.md -----------------------------------------------------------------------------------------------------
 
 GROUPS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
+"""How lines are collected under Unreleased."""
+TOPICS = [
+    "Upgrading: what to do",
+    "Upgrading: what behaves differently or is gone",
+    "In Dify's Agent node",
+    "Models, tools and files",
+    "Security and speed",
+    "devhost and examples",
+]
+"""How they are written for the readers of a release (docs/releasing.md)."""
+MAX_SECTION = 90
+"""Lines of a release, which people read before they upgrade."""
 VERSIONS = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
 
 
@@ -125,10 +137,15 @@ def test_each_version_has_each_group_once_in_order_and_nothing_but_entries(versi
     groups = re.findall(r"^### (.+)$", version, re.MULTILINE)
     lines = [line for line in version.splitlines()[1:] if line and not line.startswith("### ")]
 
-    assert groups == [group for group in GROUPS if group in groups]
+    assert groups in [[group for group in order if group in groups] for order in (GROUPS, TOPICS)]
     assert groups or version.startswith("[Unreleased]")
     assert [line for line in lines if not line.startswith(("- ", "  "))] == []
     assert re.findall(r"^### .+\n++(?!- )", version, re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:], ids=lambda version: version.splitlines()[0])
+def test_a_release_is_short_enough_to_read(version: str) -> None:
+    assert len(version.strip().splitlines()) <= MAX_SECTION
 
 
 # --- what a person fills in once --------------------------------------------------------------------------------------
@@ -215,6 +232,15 @@ def test_the_notes_of_a_release_are_its_section_of_the_changelog(
         release_notes.notes("v1.2.3", tmp_path)
     assert release_notes.main(["v0.0.0"]) == 1
     assert "release_notes: the tag is v0.0.0" in capsys.readouterr().err
+
+
+def test_the_links_of_the_notes_lead_to_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "manifest.yaml").write_text("version: 1.2.3\nrepo: https://github.com/a/b\n", encoding="utf-8")
+    changelog = "## [1.2.3] - 2026-01-02\n\n- a line ([more](docs/limits.md#time), [else](https://example.org))\n"
+    (tmp_path / "CHANGELOG.md").write_text(changelog, encoding="utf-8")
+
+    link = "https://github.com/a/b/blob/v1.2.3/docs/limits.md#time"
+    assert release_notes.notes("v1.2.3", tmp_path) == f"- a line ([more]({link}), [else](https://example.org))"
 
 
 MOST_FILES = 175

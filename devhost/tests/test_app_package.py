@@ -84,8 +84,8 @@ def test_what_dify_would_not_import_is_refused(
     ("line", "said"),
     [
         (b"more: [&x 1, *x]\n", r"app\.yaml: an anchor is used again by an alias"),
-        (b"name: {a: 1, a: 2}\n", r"app\.yaml: the key 'a' stands twice"),
-        (b"list: [{b: 1, b: 2}]\n", r"app\.yaml: the key 'b' stands twice"),
+        (b"name: {a: 1, a: 2}\n", r"app\.yaml: the key 'a' appears twice"),
+        (b"list: [{b: 1, b: 2}]\n", r"app\.yaml: the key 'b' appears twice"),
     ],
 )
 def test_yaml_that_dify_takes_in_no_package_is_refused_with_its_place(tmp_path: Path, line: bytes, said: str) -> None:

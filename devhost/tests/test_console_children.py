@@ -90,10 +90,10 @@ def test_stop_ends_a_turn_and_the_conversation_goes_on(children: Children, tmp_p
 def test_only_so_many_go_on_at_once(children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start_instead(monkeypatch, "import time; time.sleep(3600)")
     first = start(children, tmp_path, "first")
-    with pytest.raises(ConsoleError, match="first goes on already"):
+    with pytest.raises(ConsoleError, match="first is already running"):
         start(children, tmp_path, "first")
     start(children, tmp_path, "second")
-    with pytest.raises(ConsoleError, match="2 runs go on, and no more may: end one of first, second"):
+    with pytest.raises(ConsoleError, match="2 runs are in progress, and no more are allowed: end one of first, second"):
         start(children, tmp_path, "third")
 
     first.end()

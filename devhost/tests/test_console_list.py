@@ -142,7 +142,7 @@ def test_a_spoilt_list_costs_time_and_nothing_else(runs: Path, spoilt: str, tmp_
     match spoilt:
         case "by another devhost":
             lies = text.replace("A grain.", "A lie.")
-            file.write_text("".join(f"0{line[1:]}\n" for line in lies.splitlines()))
+            file.write_text("".join(f"x{line[1:]}\n" for line in lies.splitlines()))  # no digest has an x
         case "cut off":
             file.write_text(text[:-40])
         case "not JSON":

@@ -54,7 +54,7 @@ SHOWN: Mapping[str, Asked] = {
 }
 SENT: Mapping[str, Asked] = {
     "/delete": Asked("/delete", "there is no run", 404, {"run": "gone"}),
-    "/new": Asked("/new", "a question needs words", 422, {"do": "start", "p.query": " "}),
+    "/new": Asked("/new", "the question is empty", 422, {"do": "start", "p.query": " "}),
     "/runs/{name}/steer": Asked("/runs/run/steer", "is over: start it again", 200, {"do": "say"}),
     "/runs/{name}/again": Asked("/runs/run/again", "choose the script", 422, {"answers": "script"}),
     "/runs/{name}/node": Asked("/runs/flow/node", "no model is configured for", 422, {"node": "ask"}),

@@ -105,7 +105,7 @@ def test_a_call_is_stopped(console: ConsoleClient, monkeypatch: pytest.MonkeyPat
     start_instead(monkeypatch, "import time; time.sleep(10**6)")
     address = console.post("/tool", 303, do="call", **REPEAT, **{"p.word": "tea"})
     assert 'value="stop"' in console.get(address)
-    assert "goes on already" in words(console.post("/tool", 422, do="call", **REPEAT, **{"p.word": "rice"}))
+    assert "is already running" in words(console.post("/tool", 422, do="call", **REPEAT, **{"p.word": "rice"}))
 
     assert console.post("/tool", 303, do="stop", **REPEAT) == address
 

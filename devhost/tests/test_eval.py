@@ -266,7 +266,7 @@ def test_an_interrupted_evaluation_goes_on_where_it_was(
     pipe.write_text("no pipe any more")
     results.write_bytes(interrupted + b'{"case": "cut o')
     assert evaluate(file, *options) == 0
-    assert "goes on: 2 of 4 runs are there" in capsys.readouterr().out
+    assert "continuing: 2 of 4 runs have a result" in capsys.readouterr().out
     assert results.read_bytes().startswith(interrupted)
     assert [line["case"] for line in result_lines(results)] == ["greets", "moods", "hangs", "draws"]
 
@@ -274,8 +274,8 @@ def test_an_interrupted_evaluation_goes_on_where_it_was(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--fresh"], "begins again: 1 of 2 runs are kept in"),
-        (["--param", "mood=calm"], "begins again: cases, scripts or options changed since the interrupted"),
+        (["--fresh"], "starting over: 1 of 2 runs are kept in"),
+        (["--param", "mood=calm"], "starting over: cases, scripts or options changed since the interrupted"),
     ],
 )
 def test_an_evaluation_that_begins_again_keeps_the_one_before(
@@ -331,7 +331,7 @@ def test_a_reset_that_fails_ends_the_evaluation_and_says_why(
 ) -> None:
     file = write(tmp_path, {**GREETS, "reset": step})
     assert evaluate(file) == 2
-    where = f"Error: {file}: case 'greets', column 'default': its reset failed in {tmp_path}: "
+    where = f"Error: {file}: case 'greets', column 'default': the reset failed in {tmp_path}: "
     assert f"{where}{sentence}" in capsys.readouterr().err
 
 
@@ -377,7 +377,7 @@ def test_a_mistake_in_a_case_is_one_sentence_that_says_where(
         ({"cases": [GREETS, GREETS]}, [], "2 cases are named 'greets': give each a name of its own"),
         ({"cases": []}, [], "cases.yaml: cases: Input should have an entry"),
         ({"columns": [{"strategy": "nobody"}]}, [], "there is no strategy 'nobody'"),
-        ({}, ["--case", "nothing*"], "--case 'nothing*' fits none in"),
+        ({}, ["--case", "nothing*"], "--case 'nothing*' matches nothing in"),
         ({}, ["--against", "last"], "--against last: there is no earlier evaluation"),
         ({}, ["--report", "missing/page.html"], "the folder missing does not exist"),
         ({}, ["--judge-model", "x"], "--judge-model is for a model behind an API"),

@@ -91,7 +91,7 @@ def test_a_json_answer_is_checked_by_its_schema() -> None:
 
 def test_a_price_that_is_not_known_is_not_taken_for_a_low_one() -> None:
     (check,) = Expected.model_validate({"price": 1}).checks(replace(SEEN, price="0"))
-    assert check.found == "no price is known of the model"
+    assert check.found == "the price of the model is unknown"
 
 
 def test_calls_that_failed_say_why() -> None:

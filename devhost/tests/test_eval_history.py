@@ -118,7 +118,11 @@ def test_the_history_of_a_folder_is_drawn_and_has_its_numbers_for_a_screen_reade
     rows = [" ".join(line.split()) for line in shown.splitlines() if line.startswith("2026-")]
     assert rows == ["2026-11-01 10:00 0 of 2", "2026-11-02 10:00 1 of 2", "2026-11-03 10:00 2 of 2"]
     html = page.read_text()
-    for sentence in ("other.jsonl is of other.yaml", "part.jsonl has a part", "trace.jsonl has no evaluation"):
+    for sentence in (
+        "other.jsonl belongs to other.yaml",
+        "part.jsonl has only a part",
+        "trace.jsonl has no evaluation",
+    ):
         assert f"Left out: {sentence}" in html
     drawings = [ET.fromstring(each) for each in re.findall(r'<svg viewBox="0 0 480.*?</svg>', html, re.DOTALL)]  # noqa: S314 - our own
     assert [drawing.findtext("title") for drawing in drawings] == [

@@ -102,12 +102,12 @@ def test_shards_that_do_not_make_a_whole_are_refused(
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(second.read_bytes())
     assert "the 2 shards 1/3, 3/3 of 3 are missing" in refused(second)
-    assert f"shard 2/3 is there twice: {second} and {copy}" in refused(first, second, copy)
+    assert f"shard 2/3 is given twice: {second} and {copy}" in refused(first, second, copy)
     header, *lines = second.read_bytes().splitlines(keepends=True)
     copy.write_bytes(b"".join((header, *lines[:-1])))
     assert f"{copy} is not finished: 4 of 5 runs have a result" in refused(first, copy, third)
     copy.write_bytes(header.replace(b'"digest": "', b'"digest": "0') + b"".join(lines))
-    assert f"{copy} and {first} are of different evaluations: cases, scripts" in refused(first, copy, third)
+    assert f"{copy} and {first} belong to different evaluations: cases, scripts" in refused(first, copy, third)
     copy.write_bytes(header.replace(b'"2/3"', b'"2/4"') + b"".join(lines))
     assert f"{copy} is shard 2/4, and {first} is 1/3" in refused(first, copy, third)
     copy.write_bytes(header.replace(b'"2/3"', b'""') + b"".join(lines))
@@ -120,7 +120,7 @@ def test_an_interrupted_shard_goes_on(tmp_path: Path, shards: list[Path], capsys
     finished = shards[1].read_bytes()
     shards[1].write_bytes(b"".join(finished.splitlines(keepends=True)[:3]))
     assert evaluate(tmp_path / "cases.yaml", "--shard", "2/3") == 0
-    assert "goes on: 2 of 5 runs are there" in capsys.readouterr().out
+    assert "continuing: 2 of 5 runs have a result" in capsys.readouterr().out
     assert len(result_lines(shards[1])) == 5
 
 

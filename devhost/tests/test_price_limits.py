@@ -98,7 +98,7 @@ def test_an_evaluation_begins_no_run_once_its_limit_is_reached_and_goes_on_with_
     file = write(tmp_path, *cases(6), limits={"price": 0.05})
     assert evaluate(file, "--jobs", "1") == 3
     shown = " ".join(capsys.readouterr().out.split())
-    assert "the limit of price is reached: all runs have spent 0.06 USD, and 3 runs did not begin" in shown
+    assert "the price limit is reached: all runs have spent 0.06 USD, and 3 runs did not begin" in shown
     assert len(result_lines(results)) == 3
     assert evaluate(file, "--jobs", "1") == 3
     assert len(result_lines(results)) == 3, "what was spent before counts"

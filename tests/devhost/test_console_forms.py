@@ -102,7 +102,7 @@ def test_the_fields_hold_what_the_scenario_sets_and_nothing_of_it_is_a_change() 
     ("given", "target", "sentence"),
     [
         ({"p.rounds": "many"}, "p.rounds", "rounds must be a number, got 'many'"),
-        ({"p.query": "  "}, "p.query", "a question needs words"),
+        ({"p.query": "  "}, "p.query", "the question is empty"),
         ({"plugin": str(TOOLBOX)}, "plugin", "has no agent strategy"),
         ({"plugin": "/nowhere"}, "plugin", "/nowhere is not a plugin: manifest.yaml is missing"),
         ({"source": "script:/nowhere.yaml", "p.query": "?"}, "source", "/nowhere.yaml"),

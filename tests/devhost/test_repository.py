@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from devhost.cli.commands import main
 from devhost.plugin.check import check_plugin
@@ -17,11 +18,12 @@ def test_an_example_has_no_refusal(plugin: Path) -> None:
 
 
 def test_a_strategy_plugins_list_has_a_line_for_each_thing(capsys: pytest.CaptureFixture[str]) -> None:
+    version = yaml.safe_load((ROOT / "manifest.yaml").read_text("utf-8"))["version"]
     assert main(["list", str(ROOT), "--no-color"]) == 0
     lines = capsys.readouterr().out.splitlines()
     beginnings = [line.partition("  ")[0] for line in lines if not line.startswith(" ")]
     expected = [
-        "plugin gpt5-agents/gpt5_agent 0.1.0",
+        f"plugin gpt5-agents/gpt5_agent {version}",
         "strategy gpt5_react",
         "example helpdesk",
         "scenario helpdesk/two-topics",

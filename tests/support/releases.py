@@ -30,6 +30,15 @@ def broken_promises(recorded: Yaml, strategies: Mapping[str, Yaml], changes: str
     ]
 
 
+def as_released(value: Any, recorded: Any) -> Any:  # noqa: ANN401 - JSON
+    """A copy of outputs of today without the entries of objects that the release did not have."""
+    if isinstance(value, dict) and isinstance(recorded, dict):
+        return {key: as_released(item, recorded[key]) for key, item in value.items() if key in recorded}
+    if isinstance(value, list) and isinstance(recorded, list) and len(value) == len(recorded):
+        return [as_released(item, then) for item, then in zip(value, recorded, strict=True)]
+    return value
+
+
 def _of_parameter(released: Yaml, declared: Yaml | None, changes: str) -> Iterator[str]:
     name = released["name"]
     if declared is None:

@@ -8,53 +8,53 @@
         model = ScriptedModel.of([{"text": "Hello"}])
         run = host.run("my_strategy", {"query": "Hi"}, model=model)
 
-`devhost/docs/devhost.md` describes the commands, `devhost/docs/testing.md` this module's classes. A package imports
-only packages above it in this list (devhost/tests/test_architecture.py checks that):
+`devhost/docs/devhost.md` describes the commands, and `devhost/docs/testing.md` describes this module's classes. A
+package imports only packages above it in this list (devhost/tests/test_architecture.py checks that):
 
-    errors, home, limits, words  the exceptions, where devhost lies, the host's limits, and words of many pages
-    options             how a command's options are declared
+    errors, home, limits, words  the exceptions, devhost's location, the host's limits, and shared wording
+    options             declarations of command options
     golang              JSON as Go reads and writes it
     text                YAML, JSON and secret values
-    archive             zip files that somebody else made
+    archive             zip files from others, opened within size limits
     reach               which files and addresses a script may use
-    protocol            what passes between the host, the daemon and a plugin
+    protocol            the messages between the host, the daemon and a plugin
     plugin              a plugin's directory as data, and the rules for it
     models              the interface of a model, and facts about OpenAI's models
     models.scripted     scripts, and the model that answers from one
     models.openai_api   models behind OpenAI's APIs
-    node                an Agent node's parameters, and what it does with each message
-    node.outputs        what an Agent node leaves behind
+    node                an Agent node's parameters, and how it handles each message
+    node.outputs        an Agent node's outputs
     files               files that plugins fetch over HTTP
-    process             a running plugin, in one of the three ways in which Dify runs one, and its sessions
-    tools               tools of tool plugins, and Python functions
-    scaffold            the folder of a new plugin or chatflow
-    model_plugin        models of model plugins
-    sent_tools          whether a model plugin sends tools
+    process             a running plugin, in one of Dify's three runtimes, and its sessions
+    tools               tools from tool plugins, and tools that are Python functions
+    scaffold            the templates for the folder of a new plugin or chatflow
+    model_plugin        models from model plugins
+    sent_tools          a check whether a model plugin sends tools to its provider
     host                the Agent node and the daemon around one strategy plugin
     direct              one tool, called without an agent
-    trace               a run in a file, and its turns and nodes
-    observed            what came of a node, a turn or a conversation
-    expected            what a node, a turn or a conversation is expected to be, and whether it is
+    trace               runs recorded in a file, with their turns and nodes
+    observed            the observed result of a node, a turn or a conversation
+    expected            the expected result of a node, a turn or a conversation, and its checks
     script              what a user says turn by turn, how models answer, and what is expected
-    scenario            what the options of many commands say
+    scenario            option values that many commands share
     page                a trace as an HTML page
     telemetry           a trace as OpenTelemetry spans
     terminal            the view of a run or a trace in a terminal
-    hosting             what a command is given: model, host, trace
-    case                what is played, by which script, with which tools and models
-    conversation        turn after turn, and what each leaves to the next
-    playing             a case's turns, beside what is expected of them
+    hosting             the model, host and trace of a command
+    case                what to play, with its script, tools and models
+    conversation        successive turns, and the state that they pass on
+    playing             playing a case's turns and checking each against its expectations
     alone               a strategy's Agent node, played without a flow around it
     chat                a conversation in a terminal
     flow                a chatflow or workflow around the Agent node
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
-    recording           a traced run or flow as a script
-    overview            what a plugin declares, in lines
-    package             a plugin as one file: written, installed, opened
-    case_options        what `devhost run`, `chat` and `flow` are given, read as a case
-    fork                a traced run once more, with something changed
+    recording           a script made from a traced run or flow
+    overview            a summary of what a plugin declares
+    package             a plugin packed as one file
+    case_options        the options of `devhost run`, `chat` and `flow`, read as a case
+    fork                a traced run, repeated with changes
     comparison          two runs side by side
-    evaluation          cases, run side by side in one host, compared, and reported
+    evaluation          cases that run in parallel in one host, and reports that compare them
     console             the console: a local web server, with a module for each family of its pages
     cli                 the commands and their options
 """
@@ -114,7 +114,7 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Each name is imported when it is first used: a command needs few of them, and all take half a second."""
+    """Import a name when it is first used. A command needs few names, and importing all of them takes half a second."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"devhost.{_MODULES[name]}"), name)

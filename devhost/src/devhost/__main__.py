@@ -1,4 +1,4 @@
-"""`devhost`, and `python -m devhost`."""
+"""The entry point of `devhost` and `python -m devhost`."""
 
 import gc
 import os
@@ -17,11 +17,11 @@ SOON_SECONDS = 0.01
 
 
 def end_with_signals() -> None:
-    """Turns SIGTERM and SIGHUP into exceptions, as Python does SIGINT: devhost stops its plugins before it ends.
+    """Turn SIGTERM and SIGHUP into exceptions, as Python does with SIGINT, so that devhost stops its plugins.
 
-    Python drops an exception that a finalizer or the callback of a weak reference raises, after it calls
-    `sys.unraisablehook`. Threads and queues have such callbacks at the end of every turn, so there the exception is
-    raised once more as soon as they are over.
+    Python passes an exception from a finalizer or a weak reference's callback to `sys.unraisablehook`, and then drops
+    it. Threads and queues run such callbacks at the end of every turn. The hook raises the exception again shortly
+    afterwards.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
@@ -47,14 +47,14 @@ def _end_soon(dropped: "UnraisableHookArgs", /) -> None:
 
 
 def start() -> Never:
-    """Runs the command of the process's arguments, and exits with its code."""
-    gc.set_threshold(100_000)  # imports make many objects and no garbage: to look for it takes a tenth of the start
-    # pydantic looks for its own plugins, such as logfire's, in all packages. That takes 20 ms here, and in each Dify
-    # plugin that inherits the variable. Another value, such as "no", leaves them on.
+    """Run the command in the process's arguments, and exit with its code."""
+    gc.set_threshold(100_000)  # imports create no garbage, and a search for it takes a tenth of the start
+    # pydantic looks for its own plugins, such as logfire's, in all packages. That takes 20 ms here, and 20 ms in each
+    # Dify plugin that inherits the variable. Other values, such as "no", do not disable them.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     end_with_signals()
     code = main()
-    gc.freeze()  # nothing has to be collected before the process ends
+    gc.freeze()  # the process is about to end
     sys.exit(code)
 
 

@@ -1,4 +1,4 @@
-"""A strategy's Agent node that is played without a flow around it: its panel, its state, and how it plays a turn."""
+"""An Agent node that is played without a flow around it: its panel, its state, and its turns."""
 
 import json
 import time
@@ -32,39 +32,39 @@ from devhost.trace.flow import FlowNode
 from devhost.trace.played import AGENT, PlayedTurn, agent_node, begun, ends, told_by
 
 FILES = "sys.files"
-"""The variable that the files of a question are, as in a chatflow."""
+"""The variable that holds the files of a question, as in a chatflow."""
 QUESTION = "sys.query"
-"""The variable that the node's query is, as in a chatflow."""
+"""The variable that holds the node's query, as in a chatflow."""
 CONVERSATION = "sys.conversation_id"
-"""Empty outside a conversation."""
+"""The variable that holds the conversation's id. It is empty outside a conversation."""
 DIALOGUE_COUNT = "sys.dialogue_count"
-"""Which message of the conversation's user is answered, counted from 1."""
+"""The variable that holds the number of the current user message, counted from 1."""
 KEPT = "devhost.state"
-"""The variable that stands for the chatflow's conversation variable."""
+"""The variable that replaces a chatflow's conversation variable for the state."""
 STATE = "state"
 APPROVAL = "approval"
-"""The parameters. The first is also the name of the variable that a run puts out."""
+"""The parameters for the state and the user's answer. `state` is also the name of the variable that a run outputs."""
 
 
 def takes_state(strategy: Strategy) -> bool:
-    """Whether the node has a field for a state and one for the user's answer to calls that wait."""
+    """Return whether the node has fields for a state and for the user's answer to pending calls."""
     texts = {parameter.name for parameter in strategy.parameters if parameter.type == "string"}
     return {STATE, APPROVAL} <= texts
 
 
 @dataclass(frozen=True)
 class KeptState:
-    """A strategy's state, as a chatflow keeps it in a conversation variable; without a text, the last run left none."""
+    """A strategy's state, as a chatflow keeps it in a conversation variable. The text is empty without a state."""
 
     text: str = ""
-    """Never read here: only the strategy knows what it holds."""
+    """The text of the state. devhost never parses it, because only the strategy knows its format."""
     waiting: tuple[object, ...] = ()
-    """The calls that wait for the user's answer, as the run put them out."""
+    """The calls that wait for the user's answer, as the run output them."""
 
     def after(self, run: Run) -> "KeptState":
-        """A failed run leaves the state as it was, unless a call that waited in it may have been made.
+        """Return the state after a run. A failed run keeps the state, unless a pending call may have been made.
 
-        With the old state, the user's next yes would make the call again.
+        If the state were kept in that case, the user's next yes would make the call again.
         """
         if run.error is None:
             text = run.outputs.variables.get(STATE)
@@ -77,7 +77,7 @@ class KeptState:
         return self
 
     def note_on(self, run: Run) -> str:
-        """What the person has to know of the state after this run; empty after most."""
+        """Return a note for the user about the state after this run. Most runs need no note."""
         if self.text and run.error is not None and not self.after(run).text:
             return "The state is dropped, because this run called tools: another yes could make the same calls twice."
         return ""
@@ -85,10 +85,12 @@ class KeptState:
 
 @dataclass(frozen=True)
 class AgentAlone(Played):
+    """A strategy's Agent node, played alone."""
+
     plugin: PluginDeclaration
     strategy: Strategy
     settings: JsonObject
-    """Settings of the strategy's parameters. Those of the command line override those of the script."""
+    """The settings of the strategy's parameters. Settings of the command line override those of the script."""
     workflow: JsonObject = field(default_factory=dict)
     """Variables of the workflow, by `node.name`."""
     kind: Kind = field(default="strategy", init=False)
@@ -97,7 +99,7 @@ class AgentAlone(Played):
     def of(
         cls, plugin: PluginDeclaration, strategy: Strategy, script: Script, given: JsonObject, variables: JsonObject
     ) -> Self:
-        """`given` and `variables` go before what the script has."""
+        """Create the node. `given` and `variables` override the values of the script."""
         settings = {name: value for name, value in script.params.items() if name != "query"}
         return cls(plugin, strategy, {**settings, **given}, {**script.variables, **variables})
 
@@ -122,19 +124,19 @@ class AgentAlone(Played):
         return {"example": case.name, "description": case.script.description, "strategy": self.name}
 
     def check_tools(self, case: Case, host: ToolHost) -> None:
-        """Whatever there is, the agent is offered."""
+        """Accept any tools: the agent is offered every tool that exists."""
 
-    # The panel.
+    # The panel of the node.
 
     def with_settings(self, assignments: Iterable[str]) -> Self:
-        """With `--param KEY=VALUE` pairs, the last of which counts."""
+        """Return a copy with settings from `--param KEY=VALUE` pairs. The last pair of a key counts."""
         given = typed_settings(self.strategy, assignments)
         if "query" in given:
             raise ParameterError("--param query: a question is given with --query, or typed in a chat")
         return replace(self, settings={**self.settings, **given})
 
     def check(self, case: Case, turns: Sequence[TurnScript]) -> None:
-        """What the node would refuse: files have no URLs yet."""
+        """Raise ParameterError for values that the node would refuse. The files have no URLs yet."""
         for number, said in enumerate(turns):
             if said.approval is not None and APPROVAL not in {each.name for each in self.strategy.parameters}:
                 raise ParameterError(f"then {number}: {self.name} has no parameter {APPROVAL!r}")
@@ -143,9 +145,9 @@ class AgentAlone(Played):
             self.values(said.query, [file.described("") for file in files])
 
     def values(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:
-        """The settings, and the question among them.
+        """Return the settings, including the question.
 
-        ParameterError for unknown parameters and for values that Dify's node refuses.
+        Raises ParameterError for unknown parameters and for values that Dify's node refuses.
         """
         values = {"query": {"variable": QUESTION}, **self.settings}
         if files and FILES not in str(values):
@@ -159,7 +161,7 @@ class AgentAlone(Played):
         return values
 
     def known(self, question: str, files: Sequence[JsonObject] = (), turn: int = 1) -> JsonObject:
-        """Variables by `node.name`, with the system variables that a chatflow always has."""
+        """Return the variables by `node.name`, with the system variables that a chatflow always has."""
         if QUESTION in self.workflow:
             raise ParameterError(f"variable {QUESTION!r} is the question itself: give it as query, or with --query")
         if files and FILES in self.workflow:
@@ -167,12 +169,12 @@ class AgentAlone(Played):
         return {FILES: list(files), CONVERSATION: "", DIALOGUE_COUNT: turn, **self.workflow, QUESTION: question}
 
     def files(self, question: str, files: Sequence[JsonObject] = ()) -> tuple[JsonObject, ...]:
-        """The question's files, from any parameter."""
+        """Return the question's files, from any parameter."""
         variables = NodeVariables(self.known(question, files))
         values = self.values(question, files)
         return files_among({name: resolved(value, variables) for name, value in values.items()})
 
-    # A turn.
+    # Playing a turn.
 
     def tools(self, case: Case, host: ToolHost | None) -> Sequence[Tool]:
         return recorded_tools(case.script.recorded, () if host is None else host.tools)
@@ -181,7 +183,7 @@ class AgentAlone(Played):
         return memory.variables
 
     def play(self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: PlayContext) -> PlayedTurn:
-        """What the user set goes before what the conversation hands over."""
+        """Play one turn. The user's settings override the values that the conversation passes on."""
         host = around.host
         if not isinstance(host, Host):
             raise HostError(f"{self.name} needs a strategy plugin, and none was started")
@@ -226,7 +228,7 @@ class AgentAlone(Played):
         memory.past.append(
             PastTurn(question, answer, tuple(map(host.server.with_bytes, self.files(question, offered))))
         )
-        if takes_state(self.strategy) and STATE not in self.settings:  # that of a user is constant
+        if takes_state(self.strategy) and STATE not in self.settings:  # a state set by the user is constant
             memory.note = state.note_on(run)
             left = state.after(run)
             if left.text:

@@ -1,4 +1,4 @@
-"""Zip files that somebody else made, opened within bounds."""
+"""Zip files from others, opened within size limits."""
 
 import io
 import struct
@@ -13,34 +13,34 @@ from devhost.errors import HostError
 from devhost.text import read_file, worded
 
 _END = struct.Struct("<4s4H2LH")
-"""The record at the end of a zip file: it says how many bytes the list of entries has."""
+"""The record at the end of a zip file. It contains the size of the list of entries in bytes."""
 _END_MARK = b"PK\5\6"
 _MARK_OF_64 = b"PK\6\7"
-"""The mark of the record before it, which exists where there are more entries or bytes than this one can say."""
+"""The mark of the zip64 record before it, which exists if the numbers are too large for the end record."""
 _LONGEST_ENTRY = 1_000
-"""Bytes. An entry takes 46, and its path."""
+"""The assumed maximum size of a list entry in bytes. An entry takes 46 bytes plus its path."""
 
 
 @dataclass(frozen=True)
 class ArchiveKind:
-    """What a zip file is to be, in words, and how large it may be."""
+    """A kind of zip file, with its wording for errors and its size limits."""
 
     name: str
-    """The kind with its article: "a package"."""
+    """The kind with its article, such as "a package"."""
     advice: str
-    """What to do about one that is damaged."""
+    """What the user should do if the file is damaged."""
     most_bytes: int
-    """The most bytes of the file, and of all files in it together."""
+    """The maximum size of the file, and the maximum total size of the files in it."""
     most_files: int
     error: type[HostError] = HostError
 
 
 @contextmanager
 def opened_archive(file: Path, kind: ArchiveKind) -> Iterator[zipfile.ZipFile]:
-    """The archive, whose bounds were checked before anything of it is read.
+    """Open the archive, and check its size limits before any of its files is read.
 
     Raises:
-        HostError: of the kind's class, here or while the archive is read.
+        HostError: An error of the kind's class, on opening or while the archive is read.
     """
     with worded(lambda why: kind.error(f"{file} cannot be opened: {why}")):
         content = read_file(file, kind.most_bytes)
@@ -58,10 +58,10 @@ def opened_archive(file: Path, kind: ArchiveKind) -> Iterator[zipfile.ZipFile]:
 
 
 def _refuse_long_list(file: Path, content: bytes, kind: ArchiveKind) -> None:
-    """Refuse a list of entries that is too long to be read: the library reads it before it says anything."""
+    """Refuse a list of entries that is too long. The library reads the whole list before it can be checked."""
     at = content.rfind(_END_MARK, -(2**16 + _END.size))
     if at < 0 or at + _END.size > len(content):
-        return  # it is not a zip file, and the library says so
+        return  # it is not a zip file, and the library reports that
     listed = _END.unpack_from(content, at)[5]
     if listed > kind.most_files * _LONGEST_ENTRY or content[max(at - 20, 0) : at].startswith(_MARK_OF_64):
         raise kind.error(f"{file} lists more files than the {kind.most_files:,} that are taken")

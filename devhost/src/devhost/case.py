@@ -1,4 +1,4 @@
-"""A case: what is played, by which script, with which tools and models. It is read before anything starts."""
+"""A case: what to play, with its script, tools and models. A case is read before anything starts."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -35,7 +35,7 @@ from devhost.words import refuse_unknown
 
 type Show = Callable[[FlowEvent, PlayedTurn], None]
 ANY_QUESTION = "?"
-"""In place of a question that is not typed yet, while the rest of a turn is checked."""
+"""A placeholder for a question that is not typed yet, used while the rest of a turn is checked."""
 
 
 @dataclass
@@ -45,39 +45,39 @@ class Memory:
     id: str
     past: list[PastTurn] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
-    """By the gist of a question, how often it was asked."""
+    """How often each question was asked, by its gist."""
     variables: Mapping[str, object] = field(default_factory=dict)
-    """Conversation variables that a turn has set; a strategy's state is one."""
+    """Conversation variables that a turn has set. A strategy's state is one of them."""
     waiting: tuple[object, ...] = ()
-    """The calls of a strategy that wait for the user's answer, as the run put them out."""
+    """The calls of a strategy that wait for the user's answer, as the run output them."""
     note: str = ""
-    """What the person has to know of the state after the last turn."""
+    """A note for the user about the state after the last turn."""
     tools: Sequence[Tool] | None = None
-    """Those beside the host's; the same in all turns, which share recorded answers."""
+    """The tools in addition to the host's. All turns use the same tools and share their recorded answers."""
 
     def times_asked(self, question: str) -> int:
-        """How often it was asked before; capitals and the last full stop do not count."""
+        """Return how often the question was asked before. Capitals and final punctuation are ignored."""
         return self.asked[gist(question)]
 
 
 @dataclass(frozen=True)
 class PlayContext:
-    """What a turn is played with."""
+    """The context in which a turn is played."""
 
     case: "Case"
     host: ToolHost | None
     models: ModelOfNode
     show: Show
     secrets: Secrets
-    """What is replaced in all that is shown and kept of a flow."""
+    """Secrets that are replaced in everything that is shown or kept of a flow."""
     ask: Ask | None = None
-    """For forms without a given answer."""
+    """Asks a person about forms without a given answer."""
     stop: Stop | None = None
     trace: Watcher | None = None
 
 
 class Played(ABC):
-    """What is played: a strategy's Agent node alone, or a flow. A turn of either is nodes."""
+    """What is played: a strategy's Agent node alone, or a flow. A turn of either consists of nodes."""
 
     kind: Kind
     secrets: Sequence[str] = ()
@@ -89,12 +89,12 @@ class Played(ABC):
 
     @abstractmethod
     def node(self, name: str) -> FlowNode:
-        """By id or title; FlowFileError if there is none."""
+        """Return the node with this id or title. Raises FlowFileError if there is none."""
 
     @property
     @abstractmethod
     def asking(self) -> Sequence[FlowNode]:
-        """The nodes that ask a model."""
+        """The nodes that call a model."""
 
     @property
     def takes_a_question(self) -> bool:
@@ -102,7 +102,7 @@ class Played(ABC):
 
     @property
     def converses(self) -> bool:
-        """Whether more than one turn can be played; a node alone has one, with a question of its own."""
+        """Whether more than one turn can be played. A single node of a flow has one turn, with its own question."""
         return True
 
     @property
@@ -115,48 +115,51 @@ class Played(ABC):
 
     @abstractmethod
     def check(self, case: "Case", turns: Sequence[TurnScript]) -> None:
-        """ParameterError or ScriptError for what a turn cannot have, before anything starts."""
+        """Check the turns before anything starts. Raises ParameterError or ScriptError for what a turn cannot have."""
 
     @abstractmethod
     def tools(self, case: "Case", host: ToolHost | None) -> Sequence[Tool]:
-        """Those beside the host's."""
+        """Return the tools in addition to the host's."""
 
     @abstractmethod
     def play(self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: PlayContext) -> PlayedTurn:
-        """Plays a turn, and leaves in the memory what the next one needs."""
+        """Play a turn, and store in the memory what the next turn needs."""
 
     @abstractmethod
     def variables(self, memory: Memory) -> Mapping[str, object]:
-        """Those of the conversation, with the values that they have now."""
+        """Return the conversation variables with their current values."""
 
     @abstractmethod
     def check_tools(self, case: "Case", host: ToolHost) -> None:
-        """FlowFileError for a tool that is missing: what MCP servers have is known when they are connected."""
+        """Raise FlowFileError if a tool is missing.
+
+        The tools of MCP servers are known only after they are connected.
+        """
 
     @abstractmethod
     def facts(self, case: "Case") -> JsonObject:
-        """The facts for the first line of a trace."""
+        """Return the facts for the first line of a trace."""
 
 
 @dataclass(frozen=True)
 class Case:
     script: Script
-    """`UNWRITTEN` if there is none: then only a real model can answer."""
+    """The script, or `UNWRITTEN` if there is none. Without a script, only a real model can answer."""
     played: Played
     name: str = ""
-    """The example's; empty without one."""
+    """The name of the example; empty without an example."""
     plugins: tuple[PluginDeclaration, ...] = ()
-    """The plugin of the strategy, or those of a flow's agents."""
+    """The plugin of the strategy, or the plugins of a flow's agents."""
     setups: tuple[ToolSetup, ...] = ()
     """The tool plugins with their settings."""
     servers: tuple[McpServer, ...] = ()
     limits: HostLimits = field(default_factory=HostLimits)
     files: tuple[Path, ...] = ()
-    """Go with the first question, in place of the script's."""
+    """Files that are sent with the first question, instead of the script's files."""
     models: ModelOfNode | None = None
-    """None if the script answers."""
+    """The models that answer, or None if the script answers."""
     remarks: tuple[str, ...] = ()
-    """What a person should know before it starts."""
+    """What the user should know before the case starts."""
 
     @property
     def has_script(self) -> bool:
@@ -169,23 +172,26 @@ class Case:
 
     @cached_property
     def model(self) -> ModelDescription:
-        """That of the first node that asks one; the scripted model if none does."""
+        """The model of the first node that calls one.
+
+        It is the scripted model if the script answers or no node calls a model.
+        """
         if self.models is None or not self.played.asking:
             return ScriptedModel((), card=self.script.model, place=self.script.place).description
         return self.models(self.played.asking[0]).description
 
     @property
     def price_limit(self) -> PriceLimit | None:
-        """For one run with all its turns; the command line's goes before the script's."""
+        """The price limit of one run with all its turns. The command line's limit overrides the script's."""
         most = self.limits.price or self.script.limits.price
         if most is None:
             return None
         return PriceLimit(most)
 
     def refuse_unpriced(self, *, always: bool = False) -> None:
-        """ParameterError if there is a limit of price, and that of the model of one of the nodes is not known.
+        """Raise ParameterError if there is a price limit and the price of a node's model is unknown.
 
-        `always`: the limit is that of an evaluation.
+        `always` means that an evaluation sets the limit.
         """
         if self.price_limit is None and not always:
             return
@@ -202,11 +208,11 @@ class Case:
 
     @property
     def api_fails(self) -> Mapping[str, ApiFault]:
-        """By tool; ParameterError for a tool that is not offered."""
+        """The faults of Dify's API by tool. Raises ParameterError for a tool that is not offered."""
         faults = self.script.api_fails
         names = {offered.name for setup in self.setups for offered in setup.tools}
         names |= set(self.recorded_names)
-        for name in () if self.servers else faults:  # servers say what they have when they are asked
+        for name in () if self.servers else faults:  # the tools of MCP servers are not known yet
             refuse_unknown("tool for api_fails", name, sorted(names))
         return faults
 
@@ -216,9 +222,10 @@ class Case:
         return tuple(filter(None, (*self.remarks, *self.played.notices, *of_tools)))
 
     def turns(self, query: str | None = None, *, alone: bool = False) -> list[TurnScript]:
-        """What the user says: the script's question or another one, and what follows its question.
+        """Return what the user says: the script's question or another one, and the script's later turns.
 
-        What follows was written for the answers of the script. `alone`: without it.
+        The later turns were written for the script's answers, so they follow only the script's question and its model.
+        `alone` leaves them out.
         """
         script = self.script
         if query is not None and not self.played.takes_a_question:
@@ -233,19 +240,19 @@ class Case:
             raise ParameterError("there is no question: give --query TEXT, or a script that has a query")
         is_asked = script.begins_with(question)
         changed: JsonObject = {"query": question, "files": self.files or script.files}
-        if not is_asked or self.played.kind == "strategy":  # what it expects is for the whole conversation
+        if not is_asked or self.played.kind == "strategy":  # its expectation is for the whole conversation
             changed["expect"] = None
         first = script.turn_for(question, number=None if self.played.kind == "strategy" else 1)
         goes_on = is_asked and not alone and self.models is None
         turns = [first.model_copy(update=changed), *(script.then if goes_on else ())]
         with about("files"):
             for turn in turns:
-                local_files(turn.files, self.limits)  # a mistake is told before anything starts
+                local_files(turn.files, self.limits)  # mistakes are reported before anything starts
         self.played.check(self, turns)
         return turns
 
     def expected_of(self, turns: Sequence[TurnScript]) -> Expected | None:
-        """What a strategy's script expects of its conversation, if these are all turns of it."""
+        """Return what a strategy's script expects of its conversation, if these are all of its turns."""
         is_whole = self.script.begins_with(turns[0].query) and len(turns) == len(self.script.said)
         if self.played.kind == "flow" or not is_whole:
             return None
@@ -253,13 +260,16 @@ class Case:
 
     @property
     def first_files(self) -> tuple[Path, ...]:
-        """Go with a strategy's first question, whatever it is."""
+        """The files for the first message. A strategy's script sends its files with any first message."""
         if self.files or self.played.kind == "flow":
             return self.files
         return self.script.files
 
     def typed(self, question: str, memory: Memory) -> TurnScript:
-        """What the script says of a message that a person types. The first one has the files that were given."""
+        """Return the script's turn for a message that a person types.
+
+        The first message is sent with the given files.
+        """
         if self.played.kind == "strategy":
             number = None
         else:
@@ -276,7 +286,10 @@ class Case:
     def host(
         self, options: HostOptions, watcher: Watcher, trace_file: Path | None = None, name: str = ""
     ) -> Iterator[ToolHost]:
-        """A `Host` if there are strategies. Files and what plugins store stay beside the trace, if there is one."""
+        """Start the host, a `Host` if there are strategies.
+
+        Files and plugin storage are kept beside the trace, if any.
+        """
         begin: Callable[..., ToolHost] = partial(start_tools, self.setups)
         if self.plugins:
             first, *others = self.plugins
@@ -290,9 +303,9 @@ class Case:
     def traced(
         self, file: Path | None, options: HostOptions, command: str, turn: TurnScript | None = None
     ) -> AbstractContextManager[Watcher]:
-        """A `TraceWriter`; without a file, a watcher that does nothing. It hides credentials, and the model's key.
+        """Return a `TraceWriter`, or without a file a watcher that does nothing.
 
-        `turn`: the first one, as far as it is known.
+        The writer hides credentials and the model's key. `turn` is the first turn, if it is known.
         """
         facts: JsonObject = {
             "command": command if self.played.kind == "strategy" else "flow",
@@ -309,7 +322,7 @@ class Case:
 
 
 def refuse_unknown_nodes(case: Case) -> None:
-    """ScriptError if a turn names a node that there is not, in its models, knowledge or expectations."""
+    """Raise ScriptError if a turn's models, knowledge or expectations name an unknown node."""
     for number, said in enumerate(case.script.said, start=1):
         named = [*(("models", name) for name in said.models), *(("knowledge", name) for name in said.knowledge)]
         if said.expect is not None:

@@ -1,4 +1,4 @@
-"""What `devhost run`, `chat` and `flow` are given, read as a case. What is wrong is said before anything starts."""
+"""Reads the options of `devhost run`, `chat` and `flow` as a case. Mistakes are reported before anything starts."""
 
 import os
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -34,7 +34,7 @@ ONLY: Mapping[Kind, Mapping[str, str]] = {
         "package": "--package",
     },
 }
-"""Options that only a case of this kind has."""
+"""Options that are valid only for a case of this kind."""
 
 
 def allow_code_option() -> Declared:
@@ -46,7 +46,7 @@ def allow_code_option() -> Declared:
 @dataclass(frozen=True)
 class CaseOptions:
     file: Path | None = argument("[FILE]")
-    """A flow; by default that of the script, if it names one. Without a flow, a strategy is played."""
+    """The file of a flow; by default the flow that the script names. Without a flow, a strategy is played."""
     node: str | None = option(
         "--node NAME", "Play this node alone, by its id or title; --input gives its variables, as SOURCE.NAME=VALUE."
     )
@@ -91,9 +91,9 @@ class CaseOptions:
         environment: MutableMapping[str, str] = os.environ,
         starts: bool = False,
     ) -> Case:
-        """Credentials are removed from the environment. An error has the name of the field that it is about.
+        """Read the case. Credentials are removed from the environment, and an error names the field that it is about.
 
-        `models`: None if the script answers, without a check. `starts`: a model plugin, too.
+        `models` is None if the script answers; the script is not checked then. `starts` also starts a model plugin.
         """
         other: Kind = "flow" if self.kind == "strategy" else "strategy"
         for name, written in ONLY[other].items():
@@ -109,12 +109,15 @@ class CaseOptions:
         return with_models(case, models, environment, starts=starts)
 
     def refuse_strategy(self) -> None:
-        """ParameterError if no flow is given."""
+        """Raise ParameterError if no flow is given."""
         if self.kind == "strategy":
             raise ParameterError("there is no flow: give FILE, or a --script that names it under the key flow")
 
     def refuse_workflow(self) -> None:
-        """FlowFileError for a chat with one; said before its inputs are asked for."""
+        """Refuse a chat with a single node or a workflow, before the user is asked for inputs.
+
+        Raises ParameterError for a node, and FlowFileError for a workflow.
+        """
         if self.node is not None:
             raise ParameterError("--node plays one node: leave out chat, because a node has no conversation")
         if self.kind == "flow":
@@ -126,7 +129,10 @@ class CaseOptions:
                 raise FlowFileError(f"{file.path} {said}")
 
     def read_here(self, limits: HostLimits, models: ModelOptions) -> Case:
-        """A flow in the environment of the engine; mistakes are told before anything is installed."""
+        """Read the case.
+
+        A flow is read in the engine's environment. Mistakes are reported before anything is installed.
+        """
         if self.kind == "flow":
             from devhost.flow.turn import go_on_in_flow_environment, has_engine  # noqa: PLC0415 - as above
 
@@ -193,10 +199,10 @@ class CaseOptions:
         case = checked_flow(file, script, inputs, plugins, setups, servers, allowed, limits)
         return replace(case, files=self.files)
 
-    # The parts that both kinds have.
+    # The parts of a case that strategies and flows share.
 
     def read_script(self, strategy: str | None = None) -> Script:
-        """`UNWRITTEN` if none is given. With its turns for this strategy; without one for the script's own."""
+        """Return the script, or `UNWRITTEN` if none is given. By default, its turns are for its own first strategy."""
         with about("script"):
             if self.kind == "flow":
                 if self.script is None:
@@ -212,7 +218,7 @@ class CaseOptions:
     def read_tools(
         self, script: Script, environment: MutableMapping[str, str], panel: Texts, *, validated: bool
     ) -> tuple[tuple[ToolSetup, ...], tuple[mcp.McpServer, ...]]:
-        """Those of the command line, or else the script's; MCP servers of both."""
+        """Return the tools of the command line, or else of the script, and the MCP servers of both."""
         with about("tools"):
             given = self if self.tools or self.example else script
             folders = list(given.tools)
@@ -229,7 +235,7 @@ class CaseOptions:
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """The files and folders that a person edits."""
+        """The files and folders that the user edits."""
         example = None if self.example is None else Example.find(self._examples, self.example).directory
         plugins = self.plugins
         if self.kind == "strategy":
@@ -239,14 +245,14 @@ class CaseOptions:
 
     @cached_property
     def folder(self) -> Path:
-        """That of the strategy plugin; a package is unpacked until the command ends."""
+        """The folder of the strategy plugin. A package is unpacked to a folder that exists until the command ends."""
         if self.package is None:
             if self.plugins:
                 return self.plugins[-1]
             return nearest_strategy_plugin()
         if self.plugins:
             raise ParameterError("--plugin and --package each name the strategy plugin: leave out one of them")
-        from devhost.package import opened_package  # noqa: PLC0415 - with the rules of `devhost check`
+        from devhost.package import opened_package  # noqa: PLC0415 - imports the rules of `devhost check`
 
         return click.get_current_context().with_resource(opened_package(self.package))
 
@@ -266,7 +272,7 @@ def _remarks(notice: str, script: Script) -> Iterator[str]:
 
 
 def _for_another_strategy(script: Script, strategy: Strategy, written_for: str) -> tuple[Script, str]:
-    """The script for a strategy that has not all its parameters, and what a person should know about it."""
+    """Return the script for a strategy that lacks some of its parameters, and a remark for the user."""
     known = {parameter.name for parameter in strategy.parameters}
     left_out = ", ".join(name for name in script.params if name not in known)
     without = ""
@@ -283,7 +289,10 @@ def _for_another_strategy(script: Script, strategy: Strategy, written_for: str) 
 def with_models(
     case: Case, models: ModelOptions, environment: MutableMapping[str, str], *, starts: bool = False
 ) -> Case:
-    """ParameterError if neither does, or for an option that the script would ignore."""
+    """Return the case with its models.
+
+    Raises ParameterError if nothing can answer, or if the script ignores an option.
+    """
     behind_an_api = models_behind_an_api(models.or_of_script(case.script.model), environment)
     asking = case.played.asking
     if behind_an_api is None:
@@ -292,7 +301,7 @@ def with_models(
         refuse_misfit(case)
         case.refuse_unpriced()
         return case
-    if starts:  # a refusal is told before anything begins
+    if starts:  # refusals are reported before anything starts
         for node in asking:
             behind_an_api(node)
     if case.played.kind == "strategy":
@@ -312,7 +321,7 @@ def _no_model(case: Case) -> str:
 
 
 def refuse_misfit(case: Case) -> None:
-    """For a scripted model: a real one answers whatever is asked."""
+    """Raise ParameterError if a scripted model has no turns for the strategy. A real model answers any question."""
     script = case.script
     if case.played.kind == "flow" or not case.has_script or script.fits:
         return

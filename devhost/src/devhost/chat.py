@@ -21,10 +21,10 @@ from devhost.trace.played import PlayedTurn
 @dataclass(frozen=True)
 class Command:
     words: str
-    """That it takes, with a blank before them."""
+    """The words that the command takes, with a leading blank."""
     meaning: str
     obey: Callable[[str], str | None]
-    """What the command answers in the place of the person; None if it is to the chat."""
+    """Runs the command and returns the answer to send in the user's name, or None."""
 
 
 YES = "yes"
@@ -34,15 +34,15 @@ HINT = "Type /approve or /reject REASON, or your own answer to the agent."
 
 @dataclass(kw_only=True)
 class Chat:
-    """One conversation after another, with a host that is started again when a plugin is lost.
+    """A chat of one or more conversations, with a host that is restarted when a plugin is lost.
 
-    It reads lines, obeys those that begin with a slash, and asks the others.
+    A line that begins with a slash is a command. Any other line is sent as a message.
     """
 
     conversation: Conversation
     view: ChatView
     strict: bool = False
-    """Broken rules of Dify are shown."""
+    """Whether violations of Dify's rules are shown."""
     interrupt: Interrupt = field(default_factory=Interrupt)
     broke_rules: bool = field(default=False, init=False)
     _last: PlayedTurn | None = field(default=None, init=False)
@@ -81,7 +81,7 @@ class Chat:
                         host = hosts.enter_context(start_host())
 
     def _questions(self, lines: Iterable[str]) -> Iterator[str]:
-        """What is asked: the lines, with commands as the answers that they stand for. Letter case does not matter."""
+        """Yield the messages to send. A command, in any letter case, yields the answer that it stands for."""
         for line in lines:
             if not line.startswith("/"):
                 yield line.strip()
@@ -95,7 +95,7 @@ class Chat:
 
     @property
     def _addressee(self) -> str:
-        """Who gets the lines that are not commands."""
+        """The receiver of lines that are not commands."""
         if self.conversation.case.played.kind == "strategy":
             return "the agent"
         return "the flow"
@@ -125,7 +125,10 @@ class Chat:
         self.view.note("A new conversation begins: memory and state are empty.")
 
     def _attach(self, path: str) -> None:
-        """`path` may stand in quotes, as a terminal writes a file that is dropped on it."""
+        """Attach a file.
+
+        The path may be in quotes, because a terminal quotes the path of a file that is dropped on it.
+        """
         try:
             file = self.conversation.attach(Path(path.strip("'\"")))
         except HostError as error:
@@ -145,7 +148,7 @@ class Chat:
         return self._if_calls_wait(YES)
 
     def _reject(self, reason: str) -> str | None:
-        """The reason alone could be an approval, such as "ok"."""
+        """Answer no. A reason such as "ok" would be read as an approval if it were sent without the "no"."""
         return self._if_calls_wait(f"{NO}: {reason}" if reason else NO)
 
     def _if_calls_wait(self, answer: str) -> str | None:
@@ -155,7 +158,7 @@ class Chat:
         return None
 
     def _set(self, assignment: str) -> None:
-        """As the command's last --param does; what a run would refuse is not set."""
+        """Set a parameter for the next messages, like --param. A value that a run would refuse is not set."""
         case = self.conversation.case
         if not isinstance(case.played, AgentAlone):
             return

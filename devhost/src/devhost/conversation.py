@@ -1,4 +1,4 @@
-"""A conversation with a strategy or a flow: what each turn is given, and what it leaves to the next."""
+"""A conversation with a strategy or a flow: the input of each turn, and what it passes on to the next turn."""
 
 import uuid
 from collections.abc import Iterator
@@ -22,19 +22,21 @@ from devhost.trace.played import PlayedTurn
 
 @runtime_checkable
 class CountingModel(ModelBackend, Protocol):
+    """A model that counts its usage."""
+
     @property
     def afterwards(self) -> str:
-        """A sentence after the run; often empty."""
+        """A sentence to show after the run, often empty."""
         ...
 
     def spent(self) -> JsonObject | None:
-        """The tokens that a provider counted."""
+        """Return the usage that a provider counted."""
         ...
 
 
 @dataclass
 class _AskedModels:
-    """The models of a turn: those that were asked are kept, by node."""
+    """The models of a turn. Models that were called are kept by node."""
 
     choose: ModelOfNode
     limit: PriceLimit | None = None
@@ -51,7 +53,7 @@ class _AskedModels:
 
 
 def _unseen(_event: FlowEvent, _turn: PlayedTurn) -> None:
-    """Shows nothing."""
+    """Show nothing."""
 
 
 @dataclass
@@ -59,15 +61,15 @@ class Conversation:
     case: Case
     show: Show = _unseen
     secrets: Secrets | None = None
-    """What is replaced in all that is shown and kept of a flow; by default the flow's own secrets."""
+    """Secrets that are replaced in everything that is shown or kept of a flow; by default the flow's own secrets."""
     ask: Ask | None = None
-    """For forms without a given answer."""
+    """Asks a person about forms without a given answer."""
     trace: Watcher | None = None
-    """Where a flow's events are written; a strategy's messages are written by its host."""
+    """The trace for a flow's events. A strategy's messages are written by its host."""
     id: str = ""
-    """By default the script's, or a new one."""
+    """The conversation's id; by default the script's, or a new id."""
     added: tuple[LocalFile, ...] = field(default=(), init=False)
-    """The files that go with the next question."""
+    """Files that are sent with the next question."""
     models: _AskedModels = field(init=False, repr=False)
     """The models of the last turn."""
 
@@ -78,7 +80,7 @@ class Conversation:
         self.case.api_fails  # noqa: B018 - raises for a tool that is not offered
 
     def afresh(self) -> Self:
-        """A new conversation: of what is kept, only the files go on, which were told to go with the next question."""
+        """Return a new conversation. Only the files that were attached to the next question are carried over."""
         begun = replace(self, id=str(uuid.uuid4()))
         begun.added = self.added
         return begun
@@ -89,7 +91,10 @@ class Conversation:
         return hidden.masked(dict(self.case.played.variables(self.memory)))
 
     def attach(self, path: Path) -> LocalFile:
-        """To the next question; ParameterError for what Dify or the strategy does not take."""
+        """Attach a file to the next question.
+
+        Raises ParameterError for a file that Dify or the strategy does not accept.
+        """
         added = local_files([*(file.path for file in self.added), path], self.case.limits)
         said = TurnScript(query=ANY_QUESTION, files=tuple(file.path for file in added))
         self.case.played.check(self.case, [said])
@@ -100,7 +105,7 @@ class Conversation:
         return self.case.typed(question, self.memory)
 
     def files_of(self, said: TurnScript) -> list[JsonObject]:
-        """Those that go with it, without a URL."""
+        """Describe the files that are sent with a turn. They have no URL yet."""
         return [file.described("") for file in (*local_files(said.files, self.case.limits), *self.added)]
 
     def play(self, said: TurnScript, host: ToolHost | None, stop: Stop | None = None) -> PlayedTurn:

@@ -1,4 +1,4 @@
-"""One tool, called directly: without an agent, a model's decision or a script."""
+"""Calls one tool directly, without an agent, a model or a script."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,11 +25,11 @@ from devhost.tools.tool import Tool, call_tool
 
 # Which tool is called, and with which parameters.
 #
-# The parameters are what Dify's Tool node sends: what is given, the defaults, and every parameter of the panel.
+# The parameters are those that Dify's Tool node sends: the given ones, the defaults, and every parameter of the panel.
 
 
 def find_tool(there_are: Iterable[ProvidedTool], name: str) -> ProvidedTool:
-    """By its name, provider/name, or that with the whole id of the provider."""
+    """Find a tool by its name, by provider/name, or by the provider's full id and the name."""
     there_are = list(there_are)
     named = [tool for tool in there_are if name in tool.names]
     if not named:
@@ -42,14 +42,16 @@ def find_tool(there_are: Iterable[ProvidedTool], name: str) -> ProvidedTool:
 
 @dataclass(frozen=True)
 class AskedTool:
+    """A tool to call, with its parameters and files."""
+
     tool: ProvidedTool
     parameters: JsonObject = field(repr=False)
-    """Without the files, which are offered once the host serves them."""
+    """The parameters without files. Files are added once the host serves them."""
     files: Mapping[str, Sequence[LocalFile]]
 
     @classmethod
     def of(cls, tool: ProvidedTool, given: Mapping[str, object], files: Mapping[str, Sequence[LocalFile]]) -> Self:
-        """Cast as Dify casts them; a parameter of the panel is always there."""
+        """Cast the parameters as Dify does. Every parameter of the panel is included."""
         declared = tool.declared.parameters
         missing = [
             parameter
@@ -66,7 +68,7 @@ class AskedTool:
         return cls(tool, parameters, files)
 
     def sent(self, server: FileServer) -> JsonObject:
-        """What Dify's Tool node sends; a parameter for one file gets the first."""
+        """Return what Dify's Tool node sends. A parameter for a single file gets the first file."""
         files = {
             name: cast_parameter(parameter_of(self.tool.declared, name), [server.offer(file) for file in given])
             for name, given in self.files.items()
@@ -77,7 +79,7 @@ class AskedTool:
 def setup_of(
     plugin: PluginDeclaration, tool: ProvidedTool, given: Mapping[str, object], credentials: Texts
 ) -> ToolSetup:
-    """The plugin with this tool alone."""
+    """Return the setup of a plugin with only this tool."""
     name = tool.provider.identity.name
     filled = filled_credentials(name, tool.provider.credentials, credentials.get(tool.provider_id, {}))
     offered = OfferedTool(**vars(tool), entity={}, fixed=given)  # no agent sees an entity
@@ -85,7 +87,7 @@ def setup_of(
 
 
 def by_parameter(tool: ToolDeclaration, files: Iterable[tuple[str, LocalFile]]) -> dict[str, list[LocalFile]]:
-    """`files`: each with a parameter's name, or '' for the tool's only one."""
+    """Group files by parameter. Each file comes with a parameter's name, or '' for the tool's only file parameter."""
     takers = [parameter.name for parameter in tool.parameters if parameter.type in FILES]
     given: dict[str, list[LocalFile]] = {}
     for name, file in files:
@@ -109,17 +111,18 @@ def _option(parameter: Parameter) -> str:
     return f"--arg {parameter.name}=VALUE"
 
 
-# Whether a tool's variables are those that its `output_schema` promises. Dify checks none of it: the editor offers what
-# is declared, and a node behind the tool gets what came.
+# Compares a tool's variables with its `output_schema`. Dify does not check this: its editor offers the declared
+# variables, and a node after the tool gets the variables that the tool sent.
 
 
 COMBINING = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
-"""Keywords by which a schema has properties that do not stand in `properties`."""
+"""Keywords with which a schema can have properties outside of `properties`."""
 
 
 def schema_findings(schema: Mapping[str, Any] | None, variables: Mapping[str, object]) -> Iterator[Finding]:
+    """Yield a finding for each difference between the variables and the output schema."""
     properties = properties_of(schema)
-    # Of the whole schema, because a property may refer to `$defs`; what is required is told below.
+    # Validate against the whole schema, because a property may refer to `$defs`. Required variables are checked below.
     kept = {name: value for name, value in (schema or {}).items() if name != "required"}
     if not COMBINING & kept.keys():
         kept = {"additionalProperties": False, **kept}
@@ -136,24 +139,24 @@ def schema_findings(schema: Mapping[str, Any] | None, variables: Mapping[str, ob
         yield Finding("variable-missing", sentence)
 
 
-# Calls one tool, and folds what it sends.
+# Calls one tool and collects what it sends.
 
 type OnMessage = Callable[[JsonObject, float], None]
-"""The message, and the seconds since the call began."""
+"""Receives each message, and the seconds since the call began."""
 
 
 @dataclass
 class ToolOutcome:
-    """What came of a call; the fields grow while the tool works."""
+    """The result of a call. Its fields are filled while the tool runs."""
 
     messages: list[JsonObject] = field(default_factory=list)
     files: list[JsonObject] = field(default_factory=list)
-    """Those of its messages, and those that it uploaded."""
+    """The files in the tool's messages, and the files that it uploaded."""
     variables: JsonObject = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     error: RunError | None = None
     told_an_error: bool = False
-    """Whether an MCP server reported an error in its result. Dify takes it as any other result."""
+    """Whether an MCP server reported an error in its result. Dify treats it like any other result."""
     elapsed_seconds: float = 0.0
 
 
@@ -187,7 +190,7 @@ def call_directly(
         if not outcome.told_an_error:
             outcome.findings += schema_findings(asked.tool.declared.output_schema, outcome.variables)
     except RunFailure as failure:
-        outcome.error = replace(host.secrets.masked(RunError.of(failure)), node=None)  # that is the Agent node's
+        outcome.error = replace(host.secrets.masked(RunError.of(failure)), node=None)  # only an Agent node shows one
     if calls.fault is not None:
         raise calls.fault
     outcome.elapsed_seconds = round(time.monotonic() - began, 3)
@@ -204,9 +207,10 @@ def call_one_tool(
     files: Mapping[str, Sequence[LocalFile]] | None = None,
     model: ModelBackend | None = None,
 ) -> ToolOutcome:
-    """Calls a tool of the host's plugins as Dify's Tool node does, with the defaults of its YAML.
+    """Call a tool of the host's plugins as Dify's Tool node does, with the defaults of its YAML.
 
-    `files` are by parameter; `model` answers a tool that asks one. ParameterError for an argument that does not fit.
+    `files` are given by parameter. `model` answers if the tool calls a model. Raises ParameterError for an invalid
+    argument.
     """
     running = {f"{tool.provider}/{tool.name}": tool for tool in host.tools}
     there_are = (tool for setup in host.setups for tool in setup.declaration.tools if tool.names[-1] in running)

@@ -1,4 +1,4 @@
-"""The exceptions of devhost: one tree, whose root is `HostError`; and words that their sentences share."""
+"""The exceptions of devhost, which all derive from `HostError`, and wording that their messages share."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -6,21 +6,24 @@ from typing import Any
 
 
 class HostError(Exception):
-    """An error on the host's side; its text is a sentence for the person at the terminal."""
+    """An error on the host's side. Its text is a sentence for the user at the terminal."""
 
     field = ""
-    """What a person gave that it is about, if one thing: `plugin`, `tools`, `script`, `strategy`, `model`, `storage`,
-    `param.NAME`, `completion.NAME`, `credential.PROVIDER.KEY`, `set.TOOL.PARAMETER` and other options' names."""
+    """The input that the error is about, if it is a single one.
+
+    It is `plugin`, `tools`, `script`, `strategy`, `model`, `storage`, `param.NAME`, `completion.NAME`,
+    `credential.PROVIDER.KEY`, `set.TOOL.PARAMETER` or the name of another option.
+    """
 
 
 def naming(names: Iterable[object]) -> str:
-    """What there is, at the end of a sentence about what there is not: `there are: a, b`."""
+    """Return the end of a message about an unknown name, which lists the known ones: `there are: a, b`."""
     return f"there are: {', '.join(map(str, names)) or 'none'}"
 
 
 @contextmanager
 def about(field: str) -> Iterator[None]:
-    """An error inside that does not name its field is about this one."""
+    """Set the field of an error raised inside, unless the error already has one."""
     try:
         yield
     except HostError as error:
@@ -41,9 +44,9 @@ class ParameterError(HostError, ValueError):
 
 
 class NodeParameterError(ParameterError):
-    """`words` are what the node shows.
+    """A value of a node's parameter that fails the node. `words` is the text that the node shows.
 
-    The sentence adds the parameter's name if they do not contain it, or says the `mistake` instead, such as `is empty`.
+    The message names the `parameter`, if there is one, with its `mistake`, such as `is empty`, or else with `words`.
     """
 
     def __init__(self, words: str, parameter: str = "", mistake: str = "") -> None:
@@ -60,11 +63,11 @@ class NodeParameterError(ParameterError):
 
 
 class PluginStartError(HostError):
-    """A plugin did not start, or did not serve in time; with the end of its stderr."""
+    """A plugin did not start, or did not serve in time. The message includes the end of its stderr."""
 
 
 class SetupError(HostError):
-    """A plugin refuses its credentials, or a tool a fixed value."""
+    """A plugin refuses its credentials, or a tool refuses a fixed value."""
 
 
 class WireError(HostError):
@@ -76,42 +79,42 @@ class TraceError(HostError):
 
 
 class SuiteError(HostError):
-    """A file of cases or of results that cannot be read or run; the sentence names the case and the key."""
+    """A file of cases or results cannot be read or run. The message names the case and the key."""
 
 
 class ConsoleError(HostError):
-    """The console cannot be served, or cannot do what was asked of it."""
+    """The console cannot be served, or cannot do what was requested."""
 
 
 class BusyError(ConsoleError):
-    """No more runs may go on at once."""
+    """The maximum number of runs is in progress."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        super().__init__(f"{len(names)} runs go on, and no more may: end one of {', '.join(names)}")
+        super().__init__(f"{len(names)} runs are in progress, and no more are allowed: end one of {', '.join(names)}")
         self.names = names
 
 
 class UnknownRunError(ConsoleError):
-    """The console's folder has no such run."""
+    """The console's folder does not contain the run."""
 
 
 class FlowFileError(HostError):
-    """A DSL file that is not a flow, or that asks for what devhost does not have; the sentence names the node."""
+    """A DSL file is not a flow, or needs something that devhost does not have. The message names the node."""
 
 
 class OtherAppError(FlowFileError):
-    """An app of Dify's that is neither a workflow nor a chatflow."""
+    """A Dify app that is neither a workflow nor a chatflow."""
 
 
 class UnansweredFormError(HostError):
-    """A Human Input node waits for an answer that was not given; the sentence says how to give it."""
+    """A Human Input node waits for an answer that was not given. The message says how to give it."""
 
 
 class RefusedCallError(HostError):
-    """A backwards call that the daemon refuses, in its words."""
+    """A backwards call that the daemon refuses. The message is the daemon's."""
 
 
-class RunFailure(HostError):  # noqa: N818 - a family of endings, each of which is named …Error
+class RunFailure(HostError):  # noqa: N818 - a base class, whose subclasses are named …Error
     """A run that began and failed."""
 
 
@@ -120,7 +123,7 @@ class PluginLostError(RunFailure):
 
 
 class InvocationError(RunFailure):
-    """The `{error_type, message, args}` of an invocation that raised, or an error of the daemon in its place."""
+    """An invocation failed with `{error_type, message, args}`, or the daemon reported an error instead."""
 
     def __init__(self, error_type: str, message: str, args: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -151,11 +154,14 @@ class RunStoppedError(RunFailure):
 
 
 class PriceLimitError(RunFailure):
-    """The model calls of the run cost what they may cost."""
+    """The model calls of the run reached the price limit."""
 
 
 class NodeFailedError(RunFailure):
-    """The message cannot become part of the node's outputs; `rule` names the reason, and the node `shows` a text."""
+    """A message cannot become part of the node's outputs.
+
+    `rule` names the reason, and `shows` is what the node shows.
+    """
 
     def __init__(self, rule: str, sentence: str, *, shows: str = "") -> None:
         super().__init__(sentence)

@@ -1,4 +1,4 @@
-"""What is expected of a node, a turn or a conversation, as pydantic checks it, and whether what was found fits."""
+"""Expectations for a node, a turn or a conversation, as pydantic models that check an observed result."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from devhost.observed import WELL, Observed
 from devhost.text import json_value, validator_of
 from devhost.trace.flow import FlowNode, FlowStatus, NodeStatus
 
-# One expectation and what came of it.
+# One expectation and its result.
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Check:
     """The expectation's key in words, such as `text contains`."""
     expected: str
     found: str = ""
-    """What was there instead; empty if the run fits."""
+    """What was found instead; empty if the expectation is met."""
     remark: str = ""
-    """Such as the reason of a judge."""
+    """A remark, such as a judge's reason."""
     score: float | None = None
     """The score, if the check gives one."""
 
@@ -38,11 +38,11 @@ class Check:
 
     @property
     def sentence(self) -> str:
-        """For a check that failed."""
+        """A sentence about a failed check."""
         return f"{self.name}: expected {self.expected}; found {self.found}"
 
 
-# The parts of an expectation. Each says whether what was found fits.
+# The parts of an expectation. Each part checks an observed value.
 
 
 def _schema(schema: dict[str, Any]) -> dict[str, Any]:
@@ -54,21 +54,21 @@ def _schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _equal(value: object) -> object:
-    """A value alone must be equal."""
+    """Convert a bare value into `equals`."""
     if isinstance(value, dict):
         return value
     return {"equals": value}
 
 
 def _bounds(value: object) -> object:
-    """A number alone is the upper bound."""
+    """Convert a bare number into an upper bound."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"at_most": value}
     return value
 
 
 def _named(value: object) -> object:
-    """`search` and `{search: {language: ja}}`."""
+    """Convert `search` or `{search: {language: ja}}` into a name and arguments."""
     match value:
         case str():
             return {"name": value}
@@ -81,20 +81,20 @@ def _named(value: object) -> object:
 
 type _Schema = Annotated[dict[str, Any], AfterValidator(_schema), BeforeValidator(json_value)]
 LONGEST = 600
-"""Characters of a value in a sentence."""
+"""The maximum number of characters of a value in a sentence."""
 
 
 class ValueExpected(ScriptModel):
-    """What a text, or a value in JSON, is expected to be."""
+    """The expectation for a text or a JSON value."""
 
     contains: Texts = ()
     lacks: Texts = ()
     matches: Annotated[tuple[re.Pattern[str], ...], BeforeValidator(listed)] = ()
-    """Regular expressions of Python, searched anywhere; `^` and `$` match at each line."""
+    """Python regular expressions, searched anywhere in the text. `^` and `$` match at each line."""
     equals: Annotated[Any, BeforeValidator(json_value)] = None
-    """Null is a value, too."""
+    """The expected value. Null is a value, too."""
     json_schema: _Schema | None = None
-    """The text is JSON that fits."""
+    """A JSON Schema that the text, parsed as JSON, must match."""
 
     def checks(self, name: str, value: object) -> Iterator[Check]:
         if isinstance(value, str):
@@ -144,7 +144,7 @@ def _misfit(schema: dict[str, Any], text: str) -> str:
 
 
 def found_at(values: object, path: str) -> object:
-    """The value at a path such as `plan.0`; LookupError with the names at the place where the path ends."""
+    """Return the value at a path such as `plan.0`. Raises LookupError with the names that exist where the path ends."""
     for name in path.split("."):
         inside = values
         if isinstance(values, list):
@@ -158,7 +158,7 @@ def found_at(values: object, path: str) -> object:
 class ExpectedCall(ScriptModel):
     name: str
     arguments: Annotated[dict[str, Any], BeforeValidator(json_value)] = Field(default_factory=dict)
-    """Those that matter, with their values; the tool may have been given others too."""
+    """The arguments that matter, with their values. The call may have other arguments, too."""
 
     def fits(self, call: SentToolCall) -> bool:
         given = call.arguments
@@ -177,7 +177,7 @@ type _Calls = Annotated[tuple[Annotated[ExpectedCall, BeforeValidator(_named)], 
 
 
 def _count_or_calls(value: object, calls: Callable[[object], object]) -> object:
-    """Without a union, of which pydantic would tell the mistakes of both members."""
+    """Validate a count or calls. For a union, pydantic would report the mistakes of both members."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     return calls(value)
@@ -187,7 +187,7 @@ type _CallsOrCount = Annotated[
     int | tuple[ExpectedCall, ...],
     GetPydanticSchema(lambda _, handler: core_schema.no_info_wrap_validator_function(_count_or_calls, handler(_Calls))),
 ]
-"""How many calls, whatever they are; or which calls."""
+"""The number of calls, or the calls themselves."""
 
 
 class Bounds(ScriptModel):
@@ -195,7 +195,7 @@ class Bounds(ScriptModel):
     at_most: NonNegativeFloat | None = None
 
     def checks(self, name: str, value: float, found: str = "") -> Iterator[Check]:
-        """`found`: what more is said of the value."""
+        """Check the value against both bounds. `found` is a further description of the value."""
         said = f"{value:,g}{f': {found}' if found else ''}"
         if self.at_least is not None:
             yield Check(name, f"at least {self.at_least:,g}", "" if value >= self.at_least else said)
@@ -216,7 +216,7 @@ class CallsExpected(ScriptModel):
     at_most: _CallsOrCount | None = None
     """At most these calls, each no more often than it is listed here."""
     in_order: _Calls = ()
-    """These in this order; others may stand between them."""
+    """These calls in this order. Other calls may come between them."""
     never: _Calls = ()
 
     @property
@@ -263,7 +263,7 @@ class CallsExpected(ScriptModel):
 
 
 type CallsOrMost = Annotated[CallsExpected, BeforeValidator(_bounds)]
-"""A number alone is the most calls."""
+"""The expected calls. A bare number is the maximum number of calls."""
 
 
 def _in_a_row(calls: Sequence[SentToolCall | ExpectedCall]) -> str:
@@ -271,7 +271,10 @@ def _in_a_row(calls: Sequence[SentToolCall | ExpectedCall]) -> str:
 
 
 def _matched(expected: Sequence[ExpectedCall], calls: Sequence[SentToolCall]) -> int:
-    """How many expected calls have a call of their own; those that say most of their call choose first."""
+    """Return how many expected calls match a different call each.
+
+    Calls with more expected arguments are matched first.
+    """
     left = list(calls)
     for each in sorted(expected, key=lambda each: len(each.arguments), reverse=True):
         found = next((call for call in left if each.fits(call)), None)
@@ -288,27 +291,27 @@ class PriceExpected(Bounds):
             if is_known:
                 yield check
             else:
-                yield replace(check, found="no price is known of the model")
+                yield replace(check, found="the price of the model is unknown")
 
 
 type PriceOrMost = Annotated[PriceExpected, BeforeValidator(_bounds)]
 
 
-# Scores: numbers that compare an answer with a reference, or that a Python function gives. Reports have their means.
+# Scores are numbers from a comparison with a reference or from a Python function. Reports contain their means.
 
 
 def _reference(value: object) -> object:
-    """A text alone is the reference."""
+    """Convert a bare text into a reference."""
     if isinstance(value, str):
         return {"to": value}
     return value
 
 
 class SimilarExpected(ScriptModel):
-    """How similar the answer is to a reference text, from 0 to 1.
+    """The expected similarity of the answer to a reference text, from 0 to 1.
 
-    It is RapidFuzz's ratio, the share of characters that both have in the same order; capitals, punctuation and white
-    space around words do not count.
+    The similarity is RapidFuzz's ratio: the share of characters that both texts have in the same order. Capitals,
+    punctuation and white space around words are ignored.
     """
 
     to: Annotated[str, Field(min_length=1)]
@@ -325,14 +328,14 @@ class SimilarExpected(ScriptModel):
 
 
 def _function(value: object) -> object:
-    """`my_module:function`, which has to give at least 1, or true."""
+    """Convert a bare `my_module:function`, which has to return at least 1, or true."""
     if isinstance(value, str):
         return {"function": value}
     return value
 
 
 class ScoreExpected(ScriptModel):
-    """What a Python function says of a run; `devhost.evaluation.scoring` calls it."""
+    """The expected score from a Python function, which `devhost.evaluation.scoring` calls."""
 
     function: Annotated[
         str,
@@ -340,7 +343,7 @@ class ScoreExpected(ScriptModel):
         one_sentence("should be module:function, such as my_scores:is_polite"),
     ]
     at_least: float | None = None
-    """1 if at_most is not given either."""
+    """The lower bound. It is 1 if `at_most` is not given either."""
     at_most: float | None = None
 
     @property
@@ -376,7 +379,7 @@ type _Scores = Annotated[
 
 class SourcesExpected(ScriptModel):
     cited: Texts = ()
-    """Each is part of the title or the document of a source that the answer cites."""
+    """Texts that must each be part of the title or document of a source that the answer cites."""
     at_least: NonNegativeFloat | None = None
     at_most: NonNegativeFloat | None = None
 
@@ -389,29 +392,29 @@ class SourcesExpected(ScriptModel):
 
 class JudgeExpected(ScriptModel):
     rubric: Annotated[str, Field(min_length=1)]
-    """What a good answer is, for the model that judges."""
+    """A description of a good answer, for the model that judges."""
     turns: SomeTurns | None = None
-    """What a scripted judge says; `when` is searched in the question and answer that it reads."""
+    """The turns of a scripted judge. `when` is searched in the question and answer that the judge reads."""
 
 
-# Whether it fits what is expected: of a node, or of a turn or a conversation, which are nodes and what came of them.
+# Expectations for a node, a turn or a conversation.
 
 type _Values = Mapping[str, ValueOrEqual]
 
 
 class NodeExpected(ScriptModel):
-    """What is expected of a node: of its last run in the turn, and of the calls of all its runs."""
+    """The expectation for a node: for its last run in the turn, and for the calls of all its runs."""
 
     status: Annotated[tuple[NodeStatus | FlowStatus, ...], BeforeValidator(listed)] = ()
-    """Any of these."""
+    """The allowed statuses."""
     error: ValueOrEqual | None = None
     outputs: _Values = Field(default_factory=dict)
-    """By name; `plan.0` and `structured_output.topic` name what is inside one."""
+    """The outputs by name. `plan.0` and `structured_output.topic` name a value inside an output."""
     text: ValueOrEqual | None = None
     calls: CallsOrMost | None = None
     failed_calls: CallsOrMost | None = None
     stop_reason: Texts = ()
-    """Any of these."""
+    """The allowed stop reasons."""
     sources: SourcesExpected | None = None
     rounds: BoundsOrMost | None = None
     tokens: BoundsOrMost | None = None
@@ -443,32 +446,32 @@ class NodeExpected(ScriptModel):
 
 
 class Expected(NodeExpected):
-    """What is expected of a turn, or of a conversation: of its last turn, and of the sums over all turns."""
+    """The expectation for a turn, or for a conversation: for its last turn and for the sums over all turns."""
 
     answer: ValueOrEqual | None = None
     """The answer of a chatflow."""
     conversation: _Values = Field(default_factory=dict)
     """The conversation variables after the turn."""
     ran: Texts = ()
-    """Nodes, by id or title."""
+    """The nodes that must run, by id or title."""
     not_run: Texts = ()
     nodes: Mapping[str, NodeExpected] = Field(default_factory=dict)
-    """By id or title; a node that is expected something of must have run."""
+    """The expectations for nodes, by id or title. Each of these nodes must have run."""
     price: PriceOrMost | None = None
     similar: Annotated[SimilarExpected, BeforeValidator(_reference)] | None = None
     score: _Scores = ()
     judge: JudgeExpected | None = None
 
     def named(self) -> Iterator[tuple[str, str]]:
-        """The nodes, each with the key that names it."""
+        """Yield each node that the expectation names, together with the key that names it."""
         for key, names in (("ran", self.ran), ("not_run", self.not_run), ("nodes", self.nodes)):
             yield from ((key, name) for name in names)
 
     def checks(self, observed: Observed, node: Callable[[str], FlowNode] | None = None) -> Iterator[Check]:
-        """All but those of judges and Python functions.
+        """Yield all checks except those of judges and Python functions.
 
-        What failed fits nothing, unless a status or an error is expected. `node` finds a node by its id
-        or title, for sentences about one that did not run.
+        If the run failed, a check fails, unless a status or an error is expected. `node` finds a node by its id or
+        title, for messages about a node that did not run.
         """
         is_well = observed.status in WELL if observed.status else observed.error is None
         if not self.status and self.error is None and not is_well:

@@ -1,4 +1,4 @@
-"""Files that plugins fetch and send over HTTP, as from Dify's file service."""
+"""Files that plugins download and upload over HTTP, as with Dify's file service."""
 
 import base64
 import contextlib
@@ -23,21 +23,23 @@ from devhost.plugin.casting import FILE_IDENTITY
 from devhost.protocol.wire import JsonObject
 from devhost.text import open_file
 
-# Files of this machine that a person gives to a question or a tool, checked as Dify checks uploads.
+# Local files that a user gives to a question or a tool. They are checked as Dify checks uploads.
 
 
 @dataclass(frozen=True)
 class LocalFile:
+    """A local file that a user sends."""
+
     path: Path
     size: int
-    """Bytes."""
+    """The size in bytes."""
 
     @classmethod
     def read(cls, path: Path, limits: HostLimits) -> Self:
         try:
             with open_file(path) as file:
                 read = cls(path.absolute(), file.seek(0, os.SEEK_END))
-        except (OSError, ValueError) as error:  # a ValueError for NUL in a path
+        except (OSError, ValueError) as error:  # ValueError: the path contains NUL
             reason = error.strerror if isinstance(error, OSError) else error
             raise ParameterError(f"the file {str(path)!r} cannot be read: {reason}") from error
         sizes = {IMAGE: limits.image_bytes, AUDIO: limits.audio_bytes, VIDEO: limits.video_bytes}
@@ -55,11 +57,11 @@ class LocalFile:
 
     @property
     def kind(self) -> str:
-        """Dify's file type."""
+        """The file type as Dify names it."""
         return file_type(self._extension, mime_type_of(self.path.name))
 
     def described(self, url: str) -> JsonObject:
-        """As it stands in a plugin's parameters (dify-api, `File.to_plugin_parameter`)."""
+        """Describe the file as in a plugin's parameters (dify-api, `File.to_plugin_parameter`)."""
         return {
             "dify_model_identity": FILE_IDENTITY,
             "mime_type": mime_type_of(self.path.name),
@@ -72,32 +74,32 @@ class LocalFile:
 
     @property
     def _extension(self) -> str:
-        """Dify stores it in lower case without its dot, and puts the dot before whatever it has."""
+        """The extension. Dify stores it in lower case without the dot, and adds a dot even if it is empty."""
         return f".{self.path.suffix.removeprefix('.').lower()}"
 
 
 def local_files(paths: Sequence[Path], limits: HostLimits) -> tuple[LocalFile, ...]:
-    """Those of one message."""
+    """Read the files of one message. Raises ParameterError for files that Dify would refuse."""
     if len(paths) > limits.message_files:
         sentence = f"{len(paths)} files were given; Dify takes at most {limits.message_files} with a message"
         raise ParameterError(f"{sentence} (--limit message-files=NUMBER changes it)")
     return tuple(LocalFile.read(path, limits) for path in paths)
 
 
-# Where the files of a run stay, so that a person can open them afterwards.
+# The folder for the files of a run, in which a user can open them afterwards.
 
 BESIDE_A_TRACE = ".files"
-"""In place of the trace's own suffix."""
+"""The suffix of the folder, which replaces the trace's own suffix."""
 SENT = "sent"
-"""The folder in it for copies of what went with the questions."""
+"""The subfolder for copies of the files that were sent with questions."""
 
 
 @contextmanager
 def run_folder(name: str, trace_file: Path | None = None) -> Iterator[Path]:
-    """The folder beside a trace is made with its first file, and is older if an older run had the same trace.
+    """Yield the folder for the files of a run: a folder beside the trace, or a temporary one.
 
-    A temporary one is removed again if nothing was saved. A trace that is a device has nothing beside it; one that is
-    not there yet will be a file.
+    The folder beside the trace is created with its first file. It may exist from an earlier run with the same trace.
+    A temporary folder is used without a trace, or if the trace is a device, and is removed if nothing was saved.
     """
     if trace_file is not None and (trace_file.is_file() or not trace_file.exists()):
         beside = trace_file.absolute().with_suffix(BESIDE_A_TRACE)
@@ -113,8 +115,8 @@ def run_folder(name: str, trace_file: Path | None = None) -> Iterator[Path]:
             folder.rmdir()
 
 
-# Dify's file service for plugins: it serves files of this machine, and takes those that plugins upload. It listens on
-# this machine only, each URL has an id that cannot be guessed, and all end with the server.
+# Dify's file service for plugins. It serves local files and accepts uploads from plugins. It listens on this machine
+# only. Each URL contains an id that cannot be guessed, and is valid until the server stops.
 
 LOOPBACK = "127.0.0.1"
 FILES = "/files/"
@@ -123,15 +125,15 @@ UPLOAD = "/files/upload/for-plugin/"
 
 
 class FileServer:
-    """A context manager."""
+    """The server of the file service, as a context manager."""
 
     def __init__(self, store: ToolFileStore) -> None:
-        """`store` gets the uploads."""
+        """Save uploads to `store`."""
         self.store = store
         self._awaited: dict[str, tuple[str, str]] = {}
         self._offered: dict[str, Path] = {}
         self.copies: Path | None = None
-        """The folder where a copy of each offered file stays, if there is one."""
+        """The folder for a copy of each offered file; None for no copies."""
 
     def __enter__(self) -> Self:
         self._server = ThreadingHTTPServer((LOOPBACK, 0), partial(_Handler, self))
@@ -148,16 +150,16 @@ class FileServer:
         return f"http://{LOOPBACK}:{self._server.server_address[1]}"
 
     def offer(self, file: LocalFile) -> JsonObject:
-        """The file as Dify describes it to a plugin."""
+        """Offer a file, and return it as Dify describes it to a plugin."""
         file_id = str(uuid.uuid4())
         if self.copies is not None:
-            with contextlib.suppress(OSError):  # the run goes on without a copy, as it does when the file is gone
+            with contextlib.suppress(OSError):  # the run continues without a copy, as it does when the file is gone
                 save_once(self.copies, file.path.name, file.path.read_bytes())
         self._offered[file_id] = file.path
         return file.described(self.url_of(file_id))
 
     def url_of(self, file_id: str) -> str:
-        """The address of a file that is offered."""
+        """Return the URL of an offered file."""
         return f"{self.url}{FILES}{file_id}{PREVIEW}"
 
     def id_of(self, url: str) -> str:
@@ -167,9 +169,9 @@ class FileServer:
         return self._offered.get(file_id)
 
     def with_bytes(self, file: JsonObject) -> JsonObject:
-        """As the node's memory sends it to models: with its bytes, and without a URL that only this machine reaches.
+        """Return a file as the node's memory sends it to models: with its bytes, and without its local URL.
 
-        A file of another server, or one that is gone, stays as it is.
+        A file from another server, or one that is gone, is returned unchanged.
         """
         path = self.find(str(file.get("url")).removeprefix(self.url))
         with contextlib.suppress(OSError):
@@ -178,7 +180,7 @@ class FileServer:
         return file
 
     def find(self, path: str) -> Path | None:
-        """The file of a URL's path: one that is offered, or one that a tool made."""
+        """Find the file for a URL's path: an offered file, or a file that a tool made."""
         bare = path.partition("?")[0]
         made = self.store.find(bare, {})
         if made is None:
@@ -186,13 +188,13 @@ class FileServer:
         return made.path
 
     def upload_url(self, filename: str, mime_type: str) -> str:
-        """Where a plugin may send this one file."""
+        """Return the URL to which a plugin may upload this one file."""
         ticket = str(uuid.uuid4())
         self._awaited[ticket] = (filename, mime_type)
         return f"{self.url}{UPLOAD}{ticket}"
 
     def uploaded(self, path: str, body: bytes, content_type: str) -> JsonObject | None:
-        """What Dify says of the new tool file; None for a file that was not announced."""
+        """Save an upload and return Dify's description of the tool file, or None for a file that was not announced."""
         awaited = self._awaited.get(path.partition("?")[0].removeprefix(UPLOAD))
         part = _file_part(body, content_type)
         if awaited is None or part is None or awaited != part[:2]:
@@ -210,7 +212,7 @@ class FileServer:
 
 
 def _file_part(body: bytes, content_type: str) -> tuple[str, str, bytes] | None:
-    """The form's field `file`: its name, MIME type and bytes."""
+    """Return the file name, MIME type and bytes of the form's field `file`."""
     from email import policy  # noqa: PLC0415 - slow to import, and few plugins upload
     from email.parser import BytesParser  # noqa: PLC0415 - as above
 
@@ -250,4 +252,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
-        """Nothing: a terminal shows the run."""
+        """Log nothing, because a terminal shows the run."""

@@ -1,4 +1,4 @@
-"""A traced run once more, with something changed from a round on: `devhost fork`, and what it is given."""
+"""`devhost fork` and its options: repeats a traced run, with changes that apply after a given round."""
 
 from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ from devhost.trace.runs import Call, TracedRun, written_calls
 from devhost.trace.turns import TracedTurn, turn_with
 from devhost.words import counted
 
-# Which run goes on, and its rounds: each is a turn of the model, with the tries that failed before it.
+# The run to fork, and its rounds. Each round is a turn of the model, with the attempts that failed before it.
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ForkedRound:
 
     @property
     def gist(self) -> str:
-        """What the model wrote, in a few words."""
+        """A short summary of what the model wrote."""
         last = self.calls[-1]
         if not self.is_answered:
             return f"no answer: {last.error or 'the run ended first'}"[:100]
@@ -60,7 +60,7 @@ class ForkedRound:
 
 
 def rounds_in(calls: Iterable[Call]) -> list[ForkedRound]:
-    """Those of one run, or of one node."""
+    """Group the calls of one run or one node into rounds."""
     made: list[ForkedRound] = []
     for call in parts.model_calls(calls):
         tried = made.pop().calls if made and not made[-1].is_answered else ()
@@ -70,15 +70,15 @@ def rounds_in(calls: Iterable[Call]) -> list[ForkedRound]:
 
 @dataclass(frozen=True)
 class ForkOrigin:
-    """What is forked."""
+    """The run that is forked."""
 
     trace: Trace
     file: Path
     run: TracedRun
     which: str = ""
-    """A sentence that says which run of the trace it is, where there are others."""
+    """A sentence that says which run of the trace it is, if there are several."""
     turn: int = 1
-    """Its place in the conversation."""
+    """The position of the turn in the conversation, from 1."""
 
     @property
     def strategy(self) -> str:
@@ -90,12 +90,15 @@ class ForkOrigin:
 
     @property
     def answered(self) -> int:
-        """How many of the rounds have an answer."""
+        """The number of rounds that have an answer."""
         return sum(each.is_answered for each in self.rounds)
 
 
 def find_origin(trace: Trace, file: Path, question: int | None, node: str | None = None) -> ForkOrigin:
-    """An agent's run in a turn of the last conversation, which is counted from 1; by default the last one of all."""
+    """Find an agent's run in the last conversation, by its turn, counted from 1, and its node.
+
+    The last run is the default.
+    """
     turns = conversation_of(trace, file)
     runs = {
         (number, turn.rows[execution].node.id): found[-1]
@@ -113,7 +116,7 @@ def find_origin(trace: Trace, file: Path, question: int | None, node: str | None
 
 
 def _which(last: TracedTurn, number: int, node: str, fitting: int) -> str:
-    """Which run it is, where there are others."""
+    """Return a sentence that says which run it is, if there are several."""
     if last.is_direct and fitting > 1:
         return f"forking the last of {fitting} questions; --question NUMBER names another one"
     if last.is_direct:
@@ -124,26 +127,26 @@ def _which(last: TracedTurn, number: int, node: str, fitting: int) -> str:
     return f"forking the agent {node} in turn {number}, without the flow around it{others}"
 
 
-# A fork: a run, from which round it goes on, and what changed.
+# A fork: a run, the round after which it continues, and the changes.
 
 
 @dataclass(frozen=True)
 class Fork:
     origin: ForkOrigin
     at: int
-    """How many of its rounds stay."""
+    """The number of rounds that stay as recorded."""
     recorded: Script
-    """The whole run as it was."""
+    """The whole run as it was recorded."""
     case: Case
-    """What is asked, with what was changed."""
+    """The case to play, which includes the changes."""
     played: AgentAlone
-    """The node of the case."""
+    """The Agent node of the case."""
     changed: JsonObject
-    """The parameters that are not as in the trace."""
+    """The parameters that differ from the trace."""
 
     @property
     def question(self) -> str:
-        """That of the trace, or another one."""
+        """The question of the trace, or a changed one."""
         return self.case.script.query
 
     def play(self, host: ToolHost, model: ModelBackend, on_message: OnMessage) -> Run:
@@ -158,7 +161,7 @@ class Fork:
         else:
             until = float("inf")
         past = sum(call.began < until for call in parts.tool_calls(run.calls))
-        # A tool that may run still answers the calls of the past: they were made, and are not made twice.
+        # Calls of the past are answered from the recording even if the tool may run, so that no call is made twice.
         answers = RecordedAnswers(recorded.calls[:past], once=True)
         live = [RecordedTool(tool.entity, answers, beyond=tool) for tool in host.tools]
         files = [host.server.offer(file) for file in local_files(self.case.script.files, self.case.limits)]
@@ -177,9 +180,9 @@ class Fork:
         )
 
 
-# The model of a fork: it says again what was recorded, and then leaves the calls to another model.
+# The model of a fork. It repeats the recorded turns, and then passes the calls on to another model.
 #
-# Without a model that follows, a call beyond the recording is an error that the plugin sees.
+# Without another model, a call beyond the recording is an error that the plugin receives.
 
 
 class ForkedModel(ScriptedModel):
@@ -209,7 +212,7 @@ class ForkedModel(ScriptedModel):
 
     @property
     def is_recorded(self) -> bool:
-        """Whether every turn is one of the recording."""
+        """Whether every turn comes from the recording."""
         return self._later is None
 
     @property
@@ -265,13 +268,13 @@ class ForkOptions:
 
     @property
     def folder(self) -> Path:
-        """That of the strategy plugin."""
+        """The folder of the strategy plugin."""
         if self.plugin is None:
             return nearest_strategy_plugin()
         return self.plugin
 
     def read(self, origin: ForkOrigin, limits: HostLimits, tools: tuple[ToolSetup, ...] = ()) -> Fork:
-        """`tools`: those that run."""
+        """Read the fork. `tools` are the tools that run."""
         if self.at is not None and self.at > origin.answered:
             said = f"the model answered {counted(origin.answered, 'time')}: --at 0 asks it from the beginning"
             raise TraceError(f"--at {self.at}: in this run of {self.trace}, {said}")
@@ -297,13 +300,13 @@ class ForkOptions:
             name = ""
         played = AgentAlone.of(declared, strategy, script, given, {})
         case = Case(script, played, name, (declared,), tools, limits=limits)
-        case.turns()  # what the node would refuse is told before anything starts
+        case.turns()  # reports what the node would refuse, before anything starts
         return Fork(origin, self.at or 0, recorded, case, played, given)
 
     def read_tools(
         self, origin: ForkOrigin, environment: MutableMapping[str, str], *, validated: bool = True
     ) -> tuple[ToolSetup, ...]:
-        """Those of --live-tools. Credentials are removed from the environment, which the plugins inherit."""
+        """Return the tools of --live-tools. Credentials are removed from the environment, which the plugins inherit."""
         if not self.live_tools:
             given = {"tools": self.tools, "credential": self.credentials, "set": self.settings}
             for option_name, value in given.items():
@@ -330,7 +333,7 @@ class ForkOptions:
             return Script.read(self.script, origin.strategy, asks=False)
 
     def model(self, fork: Fork, options: ModelOptions) -> ForkedModel:
-        """A script's model, or a real one, or else what was recorded to the end."""
+        """Return a scripted model, or a real one, or else a model that repeats the recording to its end."""
         script = self.read_script(fork.origin)
         if script is not None:
             return ForkedModel(fork, replace(options, scripted=True).choose(script, script.query))

@@ -4,21 +4,21 @@ import json
 from typing import Any
 
 type Json = Any
-"""What `json.loads` gives: dict, list, str, int, float, bool or None."""
+"""A value that `json.loads` returns: dict, list, str, int, float, bool or None."""
 
 EXPONENT_FROM = 1e21
-"""From here on Go writes a whole number with an exponent."""
+"""The limit from which Go writes a whole number with an exponent."""
 
 
 def well_formed(text: str) -> str:
-    """Two halves of a surrogate pair are one character, and half of one is U+FFFD."""
+    """Join two halves of a surrogate pair into one character, and replace a single half by U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def number(value: float) -> int | float:
-    """1.0 → 1, 9007199254740993 → 9007199254740992."""
+    """Return a number as Go reads it: 1.0 becomes 1, and 9007199254740993 becomes 9007199254740992."""
     try:
         read = float(value)
     except OverflowError:
@@ -29,9 +29,10 @@ def number(value: float) -> int | float:
 
 
 def remarshalled(value: Json) -> Json:
-    """The value after it was decoded into Go's `any` and encoded again. Of two keys that become one, the later counts.
+    """Return a value as it is after Go decodes it into `any` and encodes it again.
 
-    Go sorts by the keys' UTF-8 bytes, which is the order of their characters.
+    If two keys become equal, the later one counts. Go sorts by the keys' UTF-8 bytes, which is the order of their
+    characters.
     """
     match value:
         case bool() | None:
@@ -48,5 +49,5 @@ def remarshalled(value: Json) -> Json:
 
 
 def marshalled(value: Json) -> str:
-    """The text that Go writes of a value that is `remarshalled`. Keys stay in their order, as fields of a struct do."""
+    """Return the text that Go writes for a `remarshalled` value. Keys keep their order, like the fields of a struct."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""What a command is given: how plugins run, which models answer, and where the trace goes."""
+"""The options that commands share: how plugins run, which models answer, and where the trace is written."""
 
 import os
 import threading
@@ -55,7 +55,7 @@ def uninstalled_option() -> Declared:
 
 
 def strategy_plugin(folder: Path, package: Path | None = None) -> PluginDeclaration:
-    """`package`: the package from which the folder was unpacked."""
+    """Read the strategy plugin in a folder. `package` is the package from which the folder was unpacked."""
     declaration = PluginDeclaration.read(folder, is_unpacked=package is not None)
     if not declaration.strategies:
         remedy = "a plugin with tools is given with --tools DIR, unpacked"
@@ -67,7 +67,7 @@ def strategy_plugin(folder: Path, package: Path | None = None) -> PluginDeclarat
 
 STORAGE = "devhost-storage.json"
 LIMITS = ", ".join(f"{name.replace('_', '-')}={str(value).lower()}" for name, value in HostLimits())
-"""With their defaults."""
+"""The names of the limits with their defaults."""
 
 
 def _limits(assignments: tuple[str, ...]) -> HostLimits:
@@ -96,9 +96,9 @@ class HostOptions:
     strict: bool = option("--strict", "Exit with 1 if the run breaks a rule of Dify, or a tool its output_schema.")
 
     def storage_beside(self, trace_file: Path | None) -> PluginStorage:
-        """That of --storage, else one beside the trace, else one that ends with the command.
+        """Return storage in the file of --storage, else in a file beside the trace, else in memory.
 
-        The trace has been begun; one that is a device has nothing beside it.
+        The trace must exist already. No storage is kept beside a trace that is a device.
         """
         beside = None
         if trace_file is not None and trace_file.is_file():
@@ -110,7 +110,7 @@ class HostOptions:
 def started[H: ToolHost](
     begin: Callable[..., H], name: str, options: HostOptions, trace_file: Path | None
 ) -> Iterator[H]:
-    """With the files of its runs beside the trace, if there is one."""
+    """Start a host. The files of its runs are kept beside the trace, if there is one."""
     limits = options.limits
     installs = not options.uninstalled
     with run_folder(name, trace_file) as files, begin(files=files, limits=limits, installs=installs) as host:
@@ -119,10 +119,10 @@ def started[H: ToolHost](
         yield host
 
 
-# Which model answers: one of a model plugin if there is one, one behind an API if a key or a base URL is set, else the
-# script.
+# Which model answers: a model plugin's if one is given, a model behind an API if a key or a base URL is set, else the
+# script's.
 #
-# The script needs no `openai`, so that it is imported only where a real model is chosen.
+# `openai` is imported only if a real model is chosen, because the script does not need it.
 
 KEY = "OPENAI_API_KEY"
 BASE_URL = "OPENAI_BASE_URL"
@@ -144,7 +144,7 @@ class PluginModelOptions:
     def of_plugin(
         self, directory: Path, environment: MutableMapping[str, str] = os.environ, name: str | None = None
     ) -> PluginModel:
-        """`name` counts where the options name none."""
+        """Return the plugin's model. `name` is used if the options do not name a model."""
         completion = parse_assignments(self.completion, option="--completion")
         return self.start(directory, environment).model(self.name or name, completion)
 
@@ -172,7 +172,7 @@ class ModelOptions(PluginModelOptions):
         *,
         asked: int = 0,
     ) -> "ScriptedModel | OpenAIModel | PluginModel":
-        """The model of a strategy. `asked`: how often the conversation had this question before."""
+        """Return the model of a strategy. `asked` is how often the conversation had this question before."""
         if script is None:
             options = self
         else:
@@ -185,7 +185,7 @@ class ModelOptions(PluginModelOptions):
         return script.as_model(question, asked)
 
     def or_of_script(self, card: ScriptedModelCard) -> Self:
-        """With the script's model plugin, where the command line chooses no model."""
+        """Return the options with the script's model plugin, if the command line chooses no model."""
         if card.plugin is None or self.model_plugin is not None or self.scripted:
             return self
         named = None
@@ -194,7 +194,7 @@ class ModelOptions(PluginModelOptions):
         return replace(self, model_plugin=card.plugin, name=self.name or named)
 
     def open(self, environment: MutableMapping[str, str], name: str | None = None) -> "OpenAIModel | PluginModel":
-        """A real model; `name` counts where the options name none."""
+        """Open a real model. `name` is used if the options do not name a model."""
         if self.model_plugin is not None:
             self._refuse("api", "features", reason="--model-plugin is given")
             return self.of_plugin(self.model_plugin, environment, name)
@@ -218,13 +218,13 @@ class ModelOptions(PluginModelOptions):
         )
 
     def asks_the_script(self, environment: Mapping[str, str] = os.environ) -> bool:
-        """Whether no provider is called: --scripted is given, or there is no model plugin, no key and no base URL."""
+        """Return whether the script answers: with --scripted, or without a model plugin, a key and a base URL."""
         return self.scripted or (
             self.model_plugin is None and not any(environment.get(name, "").strip() for name in (KEY, BASE_URL))
         )
 
     def refuse_for_a_script(self) -> None:
-        """ParameterError for an option that a scripted model would ignore."""
+        """Raise ParameterError for an option that a scripted model would ignore."""
         if self.scripted:
             reason = "--scripted asks for the script"
         else:
@@ -241,11 +241,11 @@ class ModelOptions(PluginModelOptions):
                 raise ParameterError(f"--{written} is for a model behind an API, but {reason}")
 
 
-# The models that answer in place of a script: those behind an API, or of a model plugin.
+# The models that answer instead of a script: models behind an API, or models of a model plugin.
 
 
 def selected_name(node: FlowNode) -> str | None:
-    """The name of the model that the node selects in the DSL."""
+    """Return the name of the model that the node selects in the DSL."""
     match node.data:
         case {"model": {"name": str(name)}}:
             return name
@@ -258,12 +258,12 @@ def selected_name(node: FlowNode) -> str | None:
 
 
 class ModelsBehindAnApi:
-    """One model for each node, named as the node names it or as --model says. Thread-safe."""
+    """One model for each node, with the name from the node or from --model. Thread-safe."""
 
     def __init__(self, options: ModelOptions, environment: MutableMapping[str, str]) -> None:
         self._options = options
         kept: MutableMapping[str, str] = {name: environment.get(name, "") for name in (KEY, BASE_URL)}
-        if options.model_plugin is not None:  # which takes its credentials out of it
+        if options.model_plugin is not None:  # the plugin removes its credentials from it
             kept = environment
         self._environment = kept
         self._models: dict[str, OpenAIModel | PluginModel] = {}
@@ -276,7 +276,7 @@ class ModelsBehindAnApi:
             return self._models[node.id]
 
     def opened(self, node: FlowNode) -> "OpenAIModel | PluginModel":
-        """A new one, which counts from zero what it spends."""
+        """Open a new model, whose usage is counted from zero."""
         return self._options.open(self._environment, selected_name(node))
 
     @property
@@ -293,14 +293,17 @@ class ModelsBehindAnApi:
 
 
 def models_behind_an_api(options: ModelOptions, environment: MutableMapping[str, str]) -> ModelsBehindAnApi | None:
-    """None if the script answers; ParameterError for an option that it would ignore."""
+    """Return the models, or None if the script answers.
+
+    Raises ParameterError for an option that the script would ignore.
+    """
     if not options.asks_the_script(environment):
         return ModelsBehindAnApi(options, environment)
     options.refuse_for_a_script()
     return None
 
 
-# The messages of a run in a file, without secrets.
+# The trace of a run, without secrets.
 
 
 @contextmanager
@@ -310,7 +313,7 @@ def trace_written(
     if file is None:
         yield Watcher()
         return
-    from devhost.trace.lines import TraceWriter  # noqa: PLC0415 - many classes, for a run that is traced
+    from devhost.trace.lines import TraceWriter  # noqa: PLC0415 - many classes, which only a traced run needs
 
     with TraceWriter(file, secrets, facts) as writer:
         for notice in notices:
@@ -319,5 +322,5 @@ def trace_written(
 
 
 def secrets_of(setups: Iterable[ToolSetup], others: Iterable[str] = ()) -> Secrets:
-    """Also hides the model's key."""
+    """Return the secrets to hide, which include the model's key."""
     return Secrets([*(value for setup in setups for value in setup.secrets), *others, os.environ.get(KEY, "").strip()])

@@ -12,47 +12,54 @@ type Seconds = Annotated[float, Field(gt=0, le=threading.TIMEOUT_MAX, strict=Tru
 
 
 class HostLimits(BaseModel):
-    """Times in seconds and sizes in bytes at which Dify ends what a plugin does."""
+    """The limits at which Dify stops a plugin: times in seconds and sizes in bytes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     line_bytes: Count = 5 * 1024 * 1024
-    """A longer line kills a local plugin and fails a serverless run; over TCP lines are not limited."""
+    """The maximum length of a line. A longer line kills a local plugin and fails a serverless run. TCP has no limit."""
     launch_seconds: Seconds = 120
-    """The plugin must serve by then: its first heartbeat must have come, or over TCP its declaration."""
+    """The time within which a plugin must send its first heartbeat or, over TCP, its declaration."""
     heartbeat_seconds: Seconds = 60
-    """How often the daemon looks for a sign of life. After one to two such times of silence it ends the plugin."""
+    """The interval at which the daemon checks for a sign of life.
+
+    It ends a plugin after one to two silent intervals.
+    """
     run_seconds: Seconds = 600
-    """One strategy invocation in total, in each of the three runtimes; the plugin is not told."""
+    """The time for one strategy invocation in total, in each of the three runtimes. The plugin is not notified."""
     call_seconds: Seconds = 240
-    """One backwards call, wall clock, streaming included."""
+    """The wall clock time for one backwards call, including streaming."""
     blob_bytes: Count = 15 * 1024 * 1024
-    """One file sent in chunks."""
+    """The maximum size of a file that is sent in chunks."""
     serverless_request_bytes: Count = 5 * 1024 * 1024
-    """The request that invokes a serverless plugin."""
+    """The maximum size of the request that invokes a serverless plugin."""
     transaction_bytes: Count = 6 * 1024 * 1024
-    """A serverless plugin's request for a backwards call."""
+    """The maximum size of a serverless plugin's request for a backwards call."""
     burst_messages: Annotated[int, Field(ge=0, le=2**40, strict=True)] = 0
-    """How many messages of a run may wait in the daemon, 128 in Dify; eight times as many of a backwards call's answer.
-    What comes while all places are taken is lost. 0 loses nothing."""
+    """How many messages of a run may wait in the daemon: 128 in Dify. With 0, no message is lost.
+
+    For the answer to a backwards call, it is eight times as many. Messages that arrive at a full queue are lost.
+    """
     storage_bytes: Count = 100 * 1024 * 1024
-    """What one plugin may keep in storage, if its manifest does not say less."""
+    """The maximum storage of one plugin, unless its manifest sets a lower limit."""
     stop_seconds: Seconds = 5
-    """How long a plugin may take to end after SIGTERM, before it is killed."""
+    """The time that a plugin has to end after SIGTERM, before it is killed."""
     document_bytes: Count = 15 * 1024 * 1024
-    """One file that a person gives, of any type without a limit of its own: UPLOAD_FILE_SIZE_LIMIT."""
+    """The maximum size of a user's file whose type has no limit of its own: UPLOAD_FILE_SIZE_LIMIT."""
     image_bytes: Count = 10 * 1024 * 1024
-    """UPLOAD_IMAGE_FILE_SIZE_LIMIT."""
+    """The maximum size of a user's image: UPLOAD_IMAGE_FILE_SIZE_LIMIT."""
     audio_bytes: Count = 50 * 1024 * 1024
-    """UPLOAD_AUDIO_FILE_SIZE_LIMIT."""
+    """The maximum size of a user's audio file: UPLOAD_AUDIO_FILE_SIZE_LIMIT."""
     video_bytes: Count = 100 * 1024 * 1024
-    """UPLOAD_VIDEO_FILE_SIZE_LIMIT."""
+    """The maximum size of a user's video: UPLOAD_VIDEO_FILE_SIZE_LIMIT."""
     message_files: Count = 10
-    """Files that a person gives with one message: WORKFLOW_FILE_UPLOAD_LIMIT."""
+    """The maximum number of files that a user sends with one message: WORKFLOW_FILE_UPLOAD_LIMIT."""
     code_seconds: Seconds = 15
-    """One run of a flow's code node, or of a template: SANDBOX_WORKER_TIMEOUT."""
+    """The time for one run of a flow's code node or template: SANDBOX_WORKER_TIMEOUT."""
     code_bytes: Count = 512 * 1024 * 1024
-    """Memory of such a run. Dify limits only the container of its sandbox."""
+    """The memory for one run of a code node or template. Dify limits only the container of its sandbox."""
     price: PositivePrice | None = None
-    """What the model calls of one run may cost, in the currency of its model; Dify has no such limit. Once it is
-    reached, no further model call of the run begins, and the run fails."""
+    """The price limit for the model calls of one run, in the currency of its model. Dify has no such limit.
+
+    Once the limit is reached, no further model call of the run begins, and the run fails.
+    """

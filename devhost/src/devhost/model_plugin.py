@@ -28,7 +28,7 @@ from devhost.tools.setup import ask_about_credentials, ask_plugin, refuse
 OPTION = "--model-credential "
 
 VOCABULARY_SERVER = "openaipublic.blob.core.windows.net"
-"""Where tiktoken downloads what it counts tokens with, unless its folder has it."""
+"""The server from which tiktoken downloads its vocabularies, unless its cache folder has them."""
 NO_VOCABULARY = (
     "devhost: the plugin wanted to count tokens and tried to download a vocabulary of tiktoken, which Dify's daemon "
     "has in its image. Set TIKTOKEN_CACHE_DIR to a folder that has it: devhost/docs/model-plugins.md, Token counts"
@@ -37,7 +37,7 @@ NOT_VALIDATED = "its credentials are not validated, and lack what the plugin wou
 
 
 class PluginModelError(ModelCallError):
-    """A model plugin's failure. Dify passes on the message alone of the errors that it knows."""
+    """A model plugin's failure. Dify passes on only the message of an error that it knows."""
 
     def __init__(self, failed: RunError) -> None:
         super().__init__(failed.kind, failed.message)
@@ -50,9 +50,9 @@ class PluginModelError(ModelCallError):
 
 
 class ModelPlugin:
-    """A model plugin with its credentials; the first one of its models starts its process.
+    """A model plugin with its credentials. Its process starts when the first model is requested.
 
-    A context manager, which ends the process. Thread-safe.
+    It is a context manager that ends the process, and it is thread-safe.
     """
 
     def __init__(
@@ -65,9 +65,10 @@ class ModelPlugin:
         asks: bool = False,
         **options: Unpack[StartOptions],
     ) -> None:
-        """`environment`: what it holds of the credentials is taken out of it, because other plugins inherit it.
+        """Credentials in `environment` are removed from it, because other plugins inherit it.
 
-        `validated`: the plugin is asked about them. `asks` for a required one that is missing, at the terminal.
+        `validated` means that the plugin validates the credentials. `asks` means that the user is asked at the terminal
+        for missing required credentials.
         """
         self.declaration = PluginDeclaration.read(directory)
         if not self.declaration.model_providers:
@@ -96,11 +97,11 @@ class ModelPlugin:
 
     @cached_property
     def language_models(self) -> Mapping[str, LanguageModel]:
-        """Those that the provider predefines."""
+        """The language models that the provider predefines."""
         return self.declaration.language_models(self.provider)
 
     def model(self, name: str | None = None, completion: Mapping[str, object] | None = None) -> "PluginModel":
-        """Starts the plugin, and asks it about the credentials and the model; `completion`: the node's parameters."""
+        """Start the plugin, and ask it about the credentials and the model. `completion` has the node's parameters."""
         with about("model"):
             if name is None:
                 raise ParameterError(f"which model? --model NAME; {self._there_are}")
@@ -124,7 +125,7 @@ class ModelPlugin:
         return PluginModel(self, description)
 
     def invoke(self, request: ModelRequest) -> Iterator[JsonObject]:
-        """The chunks as the daemon passes them on; PluginModelError in the plugin's words."""
+        """Yield the chunks as the daemon passes them on. Raises PluginModelError with the plugin's message."""
         sent = {
             **self._request("invoke_llm", request.model, self._credentials(request.model)),
             "prompt_messages": [message.model_dump(exclude_none=True) for message in request.prompt_messages],
@@ -143,7 +144,7 @@ class ModelPlugin:
             error = RunError.of(failure)
             if VOCABULARY_SERVER in error.message:
                 self._options.get("watcher", Watcher()).printed(self.declaration.manifest.name, NO_VOCABULARY)
-            raise PluginModelError(self._secrets.masked(error)) from None  # the cause may quote them
+            raise PluginModelError(self._secrets.masked(error)) from None  # the cause may quote secrets
 
     @property
     def _there_are(self) -> str:
@@ -165,7 +166,7 @@ class ModelPlugin:
         }
 
     def _credentials(self, name: str) -> JsonObject:
-        """The credentials of the provider for a predefined model, or else those of the model, as Dify keeps them."""
+        """Return the provider's credentials for a predefined model, or else the model's own, as Dify keeps them."""
         of_provider = name in self.language_models and "predefined-model" in self.provider.configurate_methods
         if not of_provider and not self.provider.takes_any_model:
             raise ParameterError(f"there is no model {name!r}; {self._there_are}")
@@ -209,7 +210,7 @@ class ModelPlugin:
         raise ParameterError(f"the plugin knows no model {name!r}; {self._there_are}")
 
     def _running(self) -> PluginProcess:
-        """Started again if it has ended: a chat goes on after a crash."""
+        """Return the process. It is restarted if it has ended, so that a chat continues after a crash."""
         with self._preparing:
             if self._process is None or self._process.lost is not None:
                 watcher = self._options.get("watcher", Watcher())
@@ -221,13 +222,13 @@ class ModelPlugin:
 
 
 def _parameters(model: str, completion: Mapping[str, object], entity: JsonObject) -> JsonObject:
-    """The parameters for the plugin, whose SDK judges the values; it would drop unknown ones without a word."""
+    """Return the parameters for the plugin. Its SDK checks the values, but would silently drop unknown parameters."""
     kinds = {rule["name"]: rule["type"] for rule in entity.get("parameter_rules") or ()}
     for name in completion:
         if name not in kinds:
             with about(f"completion.{name}"):
                 raise ParameterError(f"--completion {name}: {model} takes no such parameter; {naming(kinds)}")
-    # What the command line reads as JSON is text to Dify where the parameter is a text.
+    # The command line parses values as JSON, but Dify expects a text if the parameter is a text.
     return {
         name: json.dumps(value) if kinds[name] == "text" and not isinstance(value, str) else value
         for name, value in completion.items()
@@ -235,7 +236,7 @@ def _parameters(model: str, completion: Mapping[str, object], entity: JsonObject
 
 
 class PluginModel(CountsSpending):
-    """One model of a plugin, as a `ModelBackend`; a call that names another model of the plugin gets that one."""
+    """One model of a plugin, as a `ModelBackend`. A call that names another model of the plugin uses that model."""
 
     def __init__(self, plugin: ModelPlugin, description: ModelDescription) -> None:
         super().__init__()
@@ -251,7 +252,7 @@ class PluginModel(CountsSpending):
 
 
 class _OnStderr(Watcher):
-    """Where a person reads it before there is a view of a run."""
+    """Prints to stderr until there is a view of a run."""
 
     def starting(self, plugins: Sequence[str]) -> None:
         if plugins:
@@ -262,7 +263,7 @@ class _OnStderr(Watcher):
 
 
 class _Relay(Watcher):
-    """Passes on what model plugins print. Their messages, which hold their credentials, go to no trace."""
+    """Passes on what model plugins print. Their messages contain credentials and are not written to traces."""
 
     def __init__(self) -> None:
         self.to: Watcher = _OnStderr()
@@ -275,7 +276,7 @@ class _Relay(Watcher):
 
 
 class ModelPlugins:
-    """Those that the command has started; they end with it. Thread-safe."""
+    """The model plugins that the command has started. They end with the command. Thread-safe."""
 
     def __init__(self) -> None:
         self._started: dict[Path, ModelPlugin] = {}
@@ -307,7 +308,7 @@ class ModelPlugins:
             return self._started[directory]
 
     def tell(self, *watchers: Watcher) -> Watcher:
-        """What the plugins print from now on; returns the watchers as one."""
+        """Pass on what the plugins print from now on to these watchers, and return the watchers as one."""
         self._relay.to = Watchers(*watchers)
         return self._relay.to
 

@@ -1,4 +1,4 @@
-"""What came of a turn, of a node in it, or of a conversation: what expectations and evaluations look at."""
+"""The observed result of a node, a turn or a conversation, which expectations and evaluations use."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,36 +16,36 @@ from devhost.trace.played import PlayedTurn
 
 _ANYTHING = GetPydanticSchema(lambda _type, _handler: core_schema.any_schema())
 _UNKEPT = Field(exclude=True)
-"""What the results of an evaluation do not keep."""
+"""Marks a field that is not kept in the results of an evaluation."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What a conversation showed: text, sources, stop reason and nodes of its last turn, and sums over all turns."""
+    """The result of a conversation: text, sources, stop reason and nodes of its last turn, and sums over all turns."""
 
     text: str
-    """Without thoughts; of a workflow, what it put out."""
+    """The answer without thoughts, or the outputs of a workflow."""
     error: str | None = None
     calls: tuple[SentToolCall, ...] = ()
     """The tool calls of agents."""
     stop_reason: str = ""
-    """Empty if the strategy reports none."""
+    """The stop reason that the strategy reports; empty if it reports none."""
     sources: tuple[str, ...] = ()
-    """Title and document of each that the answer cites."""
+    """The title and document of each source that the answer cites."""
     rounds: int = 0
-    """As the strategy reports them; of one that reports none, the number of its model calls."""
+    """The number of rounds that the strategy reports, or else the number of its model calls."""
     tokens: int = 0
     price: str = "0"
     currency: str = "USD"
     seconds: float = 0.0
     findings: tuple[str, ...] = ()
-    """The rules of Dify that the runs broke."""
+    """Dify's rules that the runs violated."""
     status: Annotated[str, _UNKEPT] = ""
     outputs: Annotated[Mapping[str, Any], _ANYTHING, _UNKEPT] = field(default_factory=dict)
     conversation: Annotated[Mapping[str, Any], _ANYTHING, _UNKEPT] = field(default_factory=dict)
     """The conversation variables."""
     nodes: Annotated[Sequence["NodeObserved"], _ANYTHING, _UNKEPT] = ()
-    """Those that ran, in the order in which they first ended."""
+    """The nodes that ran, in the order in which they first ended."""
 
     @property
     def failed(self) -> tuple[SentToolCall, ...]:
@@ -57,17 +57,17 @@ class Observed:
 
     @property
     def errors_of_calls(self) -> tuple[str, ...]:
-        """Why calls failed, as `find_parts: KeyError: 'wordy', tools/find_parts.py:14`."""
+        """The errors of failed calls, such as `find_parts: KeyError: 'wordy', tools/find_parts.py:14`."""
         return tuple(f"{call.name}: {call.error}" for call in self.failed)
 
     @property
     def has_known_price(self) -> bool:
-        """A model whose price is not known counts tokens, and no price."""
+        """Whether the price is known. A model with an unknown price counts tokens, but no price."""
         return not self.tokens or Decimal(self.price) > 0
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> "Observed":
-        """Sums up the runs of strategies."""
+        """Sum up the runs of strategies."""
         if not runs:
             return cls("")
         last = runs[-1]
@@ -87,7 +87,7 @@ class Observed:
 
     @classmethod
     def of_turns(cls, turns: Sequence[PlayedTurn]) -> "Observed":
-        """A strategy's turn has the outputs of its only node, too."""
+        """Sum up turns. A strategy's turn also has the outputs of its only node."""
         last = turns[-1]
         seen = cls.of([run for turn in turns for run in turn.runs])
         nodes = tuple(_observed_nodes(last.nodes))
@@ -125,7 +125,7 @@ class NodeObserved:
 
 
 def _observed_nodes(ends: Sequence[NodeEnded]) -> Iterator[NodeObserved]:
-    """If a node ran several times, its last run counts, with the calls of all its runs."""
+    """Yield each node once. If a node ran several times, its last run counts, with the calls of all its runs."""
     last = {ended.node.id: ended for ended in ends}
     for ended in last.values():
         runs = [each.run for each in ends if each.node.id == ended.node.id and each.run is not None]
@@ -151,7 +151,7 @@ def _cited(sources: object) -> list[str]:
 
 
 def rounds_of(run: Run) -> int:
-    """As its strategy says, or else the number of model calls."""
+    """Return the number of rounds that the strategy reports, or else the number of model calls."""
     for value in run.outputs.json_of_strategy():
         match value:
             case {"decision_summary": {"rounds": int(rounds)}}:

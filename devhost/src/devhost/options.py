@@ -1,4 +1,4 @@
-"""Options of a command, each declared once: as a field of a frozen value that the command gets."""
+"""Command options, each declared once, as a field of a frozen dataclass that the command receives."""
 
 import functools
 import inspect
@@ -15,7 +15,7 @@ from devhost.words import examples
 
 
 class _Folder(click.Path):
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's type
         if str(value).endswith(".difypkg") and Path(value).is_file():
             self.fail(f"{value} is a package: unpack it, as a zip file, and name the folder", param, ctx)
         return super().convert(value, param, ctx)
@@ -31,14 +31,14 @@ _CHOICE = re.compile(r"[\[{]([a-z]+(?:\|[a-z]+)+)[]}]")
 type Command = Callable[..., int]
 type Kind = click.ParamType[Any, Any]
 type Declared = Any
-"""A field of any type, for a dataclass."""
+"""A dataclass field of any type."""
 
 
-def option(usage: str, words: str, *, hidden: bool = False, **settings: Any) -> Declared:  # noqa: ANN401 - click's
-    """A field that is an option, with `words` about it and further settings of `click.option`.
+def option(usage: str, words: str, *, hidden: bool = False, **settings: Any) -> Declared:  # noqa: ANN401 - click's types
+    """Declare a field that is an option, with `words` as its help and further settings for `click.option`.
 
-    `usage` is as in a synopsis: `--force` is a flag, `--tools DIR...` may be repeated, and what stands for the value
-    says its type, if it is FILE, DIR, PATH or `[one|another]`. `hidden`: the value may be secret.
+    `usage` is written as in a synopsis: `--force` is a flag, and `--tools DIR...` may be repeated. The placeholder of
+    the value sets its type, if it is FILE, DIR, PATH or `[one|another]`. `hidden` means that the value may be secret.
     """
     parts = usage.replace(", ", " ").split(" ")
     names = [part for part in parts if part.startswith("-")]
@@ -54,9 +54,9 @@ def option(usage: str, words: str, *, hidden: bool = False, **settings: Any) -> 
 
 
 def argument(usage: str, kind: Kind | None = None) -> Declared:
-    """A field that is an argument; one in brackets may be left out, one with dots repeated.
+    """Declare a field that is an argument. It may be left out if it is in brackets, and repeated if it has dots.
 
-    `kind`: else its name says it, as above.
+    `kind` is its type. By default, the placeholder sets the type, as for an option.
     """
     required = not usage.startswith("[")
     count = 1
@@ -84,7 +84,10 @@ def command(
     epilog: str = "",
     cls: type[click.Command] = click.Command,
 ) -> Callable[[Command], click.Command]:
-    """A command that `takes` these groups; its help is the docstring, in which `For example:` begins the examples."""
+    """Make a command that `takes` these groups.
+
+    Its help is the docstring, in which `For example:` begins the examples.
+    """
 
     def decorated(function: Command) -> click.Command:
         words, _, lines = inspect.cleandoc(function.__doc__ or "").partition("\n\nFor example:\n")
@@ -96,9 +99,9 @@ def command(
 
 
 def takes(*groups: type, **named: type) -> Callable[[Command], Command]:
-    """Calls the command with a value of each of these frozen dataclasses, and with what other options give.
+    """Call the command with an instance of each of these frozen dataclasses, and with the values of other options.
 
-    A field that several have is one option.
+    A field that several dataclasses have is one option.
     """
     declared = {each.name: each for group in (*groups, *named.values()) for each in _declared(group)}
 
@@ -120,8 +123,8 @@ def takes(*groups: type, **named: type) -> Callable[[Command], Command]:
     return decorated
 
 
-def arguments(group: Any) -> Iterator[str]:  # noqa: ANN401 - a dataclass
-    """A value as it would be typed: its argument, and its options that differ from their defaults."""
+def arguments(group: Any) -> Iterator[str]:  # noqa: ANN401 - any dataclass
+    """Yield a value as it would be typed: its argument, and its options that differ from their defaults."""
     for each in _declared(group):
         value = getattr(group, each.name)
         names = each.metadata["declared"].args[:1]
@@ -132,7 +135,7 @@ def arguments(group: Any) -> Iterator[str]:  # noqa: ANN401 - a dataclass
                 yield from (*names, str(one))
 
 
-def _declared(group: Any) -> list[Field[Any]]:  # noqa: ANN401 - a dataclass
+def _declared(group: Any) -> list[Field[Any]]:  # noqa: ANN401 - any dataclass
     return [each for each in fields(group) if "declared" in each.metadata]
 
 
@@ -146,7 +149,7 @@ def json_option() -> Declared:
 
 
 def color_option() -> Declared:
-    """True unless --no-color is given."""
+    """Declare an option that is true unless --no-color is given."""
     declared = functools.partial(
         click.option, "--no-color", is_flag=True, callback=lambda *given: not given[-1], help="Print without colours."
     )
@@ -162,5 +165,5 @@ def trace_option() -> Declared:
     return option("--trace FILE", words)
 
 
-def print_json(value: Any) -> None:  # noqa: ANN401 - JSON
+def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON value
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))

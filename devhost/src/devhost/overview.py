@@ -1,4 +1,4 @@
-"""What a plugin declares, and how well, in lines for a terminal: the commands `list` and `check`."""
+"""The commands `list` and `check`: lines for a terminal about what a plugin declares and which rules it violates."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from devhost.text import real_path
 from devhost.tools.entity import refused_parameters
 from devhost.words import UNWRAPPED, counted, preview
 
-# What a static check found, in lines.
+# The findings of a static check, as lines.
 
 HEADINGS: Mapping[Level, str] = {"marketplace": "for the marketplace: ", "notice": "notice: ", "refused": ""}
 
@@ -55,7 +55,7 @@ def check_lines(checked: CheckedPlugin) -> Iterator[Text]:
         yield Text(f"{files}, as Dify takes them", "green")
 
 
-# What there is in and beside a plugin, a line each: strategies, tools and models with what they take, and examples.
+# The contents of a plugin, as lines: strategies, tools and models with their parameters, and examples.
 
 INDENT = "    "
 
@@ -69,7 +69,7 @@ def line(name: str, facts: Iterable[str] = (), description: str = "") -> Text:
 
 
 def tool_lines(tools: Sequence[ProvidedTool]) -> Iterator[Text]:
-    """With the credentials that their providers take."""
+    """Yield lines about the tools, and about the credentials that their providers take."""
     for provider in {found.provider_id: found.provider for found in tools}.values():
         yield from credential_lines(provider.identity.name, provider.identity.label.en_US, provider.credentials)
     for found in tools:
@@ -82,7 +82,7 @@ def tool_lines(tools: Sequence[ProvidedTool]) -> Iterator[Text]:
 
 
 def model_lines(plugin: PluginDeclaration) -> Iterator[Text]:
-    """The language models of a model plugin, and the credentials that it takes."""
+    """Yield lines about the language models of a model plugin, and about the credentials that it takes."""
     for provider in plugin.model_providers:
         yield from credential_lines(provider.provider, provider.label.en_US, provider.every_credential)
         for model in plugin.language_models(provider).values():
@@ -94,7 +94,7 @@ def model_lines(plugin: PluginDeclaration) -> Iterator[Text]:
 
 
 def credential_lines(provider: str, label: str, fields: CredentialFields) -> Iterator[Text]:
-    """With the variable of the environment that is read for each."""
+    """Yield a line for each credential, with the environment variable that is read for it."""
     if fields:
         yield line(f"provider {provider}", description=label)
     for key, field in fields.items():
@@ -124,7 +124,7 @@ def _default(value: object) -> list[str]:
 
 
 def inventory(plugin: PluginDeclaration, examples: Path | None) -> Iterator[Text]:
-    """`examples` is None for a plugin that has no strategies, and so nothing to show one with."""
+    """Yield lines about the whole plugin. `examples` is None for a plugin without strategies, which has no examples."""
     manifest = plugin.manifest
     yield line(f"plugin {manifest.author}/{manifest.name} {manifest.version}", description=str(plugin.directory))
     for name, (_, strategy) in plugin.strategies.items():
@@ -201,7 +201,7 @@ OBJECTIONS: Mapping[Judge, str] = {
 
 
 def _check_app(path: Path, given: Sequence[Path], *, color: bool) -> int:
-    """The exit code is 1 for what Dify itself refuses."""
+    """Check an app. The exit code is 1 if Dify itself refuses the app."""
     console = open_console(stderr=False, color=color)
     try:
         file = FlowFile.read(path)
@@ -232,7 +232,7 @@ def _judgements(file: FlowFile, given: Sequence[Path]) -> list[FlowFinding]:
 
 
 def _nearest(file: FlowFile) -> list[Path]:
-    """The nearest strategy plugin. Without one, what is asked of the strategies is not checked."""
+    """Return the nearest strategy plugin. Without one, the app's use of strategies is not checked."""
     if not file.has_agents:
         return []
     try:

@@ -1,6 +1,6 @@
-"""A plugin as one file: written, installed, opened.
+"""Writes, installs and opens a plugin as one file.
 
-`devhost/plugin/check.py` says before what Dify would refuse.
+`devhost/plugin/check.py` reports beforehand what Dify would refuse.
 """
 
 import hashlib
@@ -36,7 +36,10 @@ from devhost.words import counted
 
 
 def unknown_files(contents: Contents) -> tuple[str, ...]:
-    """What a person or a program left: never added to git, also where git ignores it; none in a folder without git."""
+    """Return the files that were never added to git, even if git ignores them.
+
+    The result is empty in a folder without git.
+    """
     git = shutil.which("git")
     told = git and subprocess.run([git, "ls-files", "-z"], check=False, capture_output=True, cwd=contents.directory)
     if told:
@@ -50,7 +53,7 @@ def unknown_files(contents: Contents) -> tuple[str, ...]:
 
 
 def packed(contents: Contents) -> bytes:
-    """A `.difypkg`: a zip file, in which folders have no entries, as in those of Dify's own packager."""
+    """Return a `.difypkg`, which is a zip file. Folders have no entries, as in packages by Dify's own packager."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as package:
         for path in contents.paths:
@@ -62,7 +65,10 @@ def packed(contents: Contents) -> bytes:
 
 @contextmanager
 def opened_package(file: Path) -> Iterator[Path]:
-    """A temporary folder with its contents. The file's name says nothing of its own: it may be `...difypkg`."""
+    """Yield a temporary folder with the contents of a package.
+
+    It is not named after the file, which may be `...difypkg`.
+    """
     with tempfile.TemporaryDirectory(prefix="devhost-package-") as home:
         folder = Path(home) / "package"
         unpack(file, folder)
@@ -73,17 +79,21 @@ PACKAGE = ArchiveKind("a package", "Make it again", MAX_BYTES, MAX_FILES)
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """`folder` is made. The library makes a link a file, and leaves nothing outside of the folder."""
+    """Unpack a package into `folder`, which is created.
+
+    The library writes links as files, and nothing outside of the folder.
+    """
     with opened_archive(file, PACKAGE) as package:
         package.extractall(folder)
     plugin_in(folder)
 
 
 def try_install(package: bytes, limits: HostLimits | None = None, watcher: Watcher | None = None) -> float:
-    """The seconds until the plugin answered; the watcher hears what it prints, and where its environment is.
+    """Install and start a package, and return the seconds until the plugin answered.
 
-    The environment has only the package's dependencies, and is new if none was kept that was made for the same
-    requirements; the plugin is run as by Dify's serverless runtime, as the marketplace's pre-check does.
+    The watcher receives what the plugin prints, and where its environment is. The environment has only the package's
+    dependencies. It is new, unless an environment for the same requirements was kept. The plugin runs as in Dify's
+    serverless runtime, which the marketplace's pre-check also uses.
     """
     with tempfile.TemporaryDirectory(prefix="devhost-install-") as home:
         file = Path(home) / "plugin.difypkg"
@@ -140,7 +150,7 @@ def package(options: PackageOptions) -> int:
     content = packed(checked.contents)
     if options.install:
         console.print(Text("trying it in an environment of its own …", "dim"))
-        limits = HostLimits(launch_seconds=20) if options.marketplace else None  # as long as its pre-check waits
+        limits = HostLimits(launch_seconds=20) if options.marketplace else None  # the limit of its pre-check
         seconds = try_install(content, limits, Screen(console))
         console.print(Text(f"it is installed, and answered after {seconds:.1f} s", "green"), soft_wrap=True)
     with worded(lambda why: HostError(f"{target} cannot be written: {why}")):

@@ -1,4 +1,4 @@
-"""Plays a case's turns, of a strategy or a flow, each beside what it is expected to be."""
+"""Plays the turns of a case, and checks each turn against its expectation."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,21 +20,23 @@ from devhost.words import counted
 
 @dataclass(frozen=True)
 class CaseTurn:
+    """A played turn with its checks."""
+
     said: TurnScript
     played: PlayedTurn
     place: str
-    """Which turn it is, for people."""
+    """The name of the turn in messages."""
     checks: tuple[Check, ...]
     remark: str = ""
-    """About the models, and about the conversation if it ends too early."""
+    """A remark about the models, and about the conversation if it ends too early."""
     model: ModelDescription | None = None
-    """That of a strategy."""
+    """The model of a strategy."""
     spending: JsonObject | None = None
-    """What the provider of its model counted."""
+    """The usage that the provider of the strategy's model counted."""
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """A sentence for each expectation that failed: what was expected, what came, where."""
+        """A sentence for each expectation that failed: what was expected, what was found, and where."""
         return tuple(f"{self.place}: {check.sentence}" for check in self.checks if not check.passed)
 
     @property
@@ -48,14 +50,14 @@ class CaseTurn:
 
     @property
     def ends(self) -> bool:
-        """Whether the user cannot go on: a form was left without an answer, or a strategy failed."""
+        """Whether the user cannot continue, because a form was left without an answer or a strategy failed."""
         if self.played.is_direct:
             return self.played.end.status in NOT_WELL
         return self.played.end.status == "paused" and bool(self.failures)
 
     @property
     def report(self) -> JsonObject:
-        """As one JSON object, for programs."""
+        """The turn as one JSON object, for programs."""
         run = self.played.own
         if run is None or self.model is None:
             found = flow_report(self.played)
@@ -67,9 +69,9 @@ class CaseTurn:
 
 
 def case_turns(conversation: Conversation, host: ToolHost | None, turns: Sequence[TurnScript]) -> Iterator[CaseTurn]:
-    """Each turn once it has ended. After a failed turn of a flow the user goes on.
+    """Play the turns, and yield each once it has ended. After a failed turn of a flow, the user continues.
 
-    A strategy's turn that expects nothing itself is judged with the whole conversation.
+    A strategy's turn without an expectation of its own is checked with the whole conversation.
     """
     case = conversation.case
     for number, said in enumerate(turns, start=1):
@@ -77,7 +79,7 @@ def case_turns(conversation: Conversation, host: ToolHost | None, turns: Sequenc
         place = f"turn {number}" + (f" ({said.query})" if said.query else "")
         checks: tuple[Check, ...] = ()
         if said.expect is not None or not played.is_direct:
-            expected = said.expect or Expected()  # a turn that expects nothing has to succeed
+            expected = said.expect or Expected()  # a turn without an expectation has to succeed
             checks = tuple(expected.checks(Observed.of_turns([played]), case.played.node))
         turn = CaseTurn(said, played, place, checks)
         models = list(conversation.models.counting)
@@ -102,7 +104,7 @@ def _remark(turn: CaseTurn, conversation: Conversation, models: Sequence[Countin
     run = turn.played.own
     if run is None:
         return ""
-    asked = run.error is None or run.asked.get("llm")  # else the model is not what went wrong
+    asked = run.error is None or run.asked.get("llm")  # otherwise the model is not the cause
     unsaid = turn.ends and left
     ends = ""
     if unsaid:
@@ -120,17 +122,17 @@ def play(  # noqa: PLR0913 - options, by keyword
     id: str = "",  # noqa: A002 - of the conversation
     trace: Watcher | None = None,
 ) -> Iterator[CaseTurn]:
-    """Each turn once it has ended; `observed_of` sums them up.
+    """Play a case, and yield each turn once it has ended. `observed_of` sums the turns up.
 
-    `query` takes the place of the script's question. `models` answer in place of the case's; if the script does not
-    answer, only the first turn is played, because what follows was written for its answers. `id`: by default a new one.
+    `query` and `models` replace the script's question and the case's models. If the script does not answer, only the
+    first turn is played, because the later turns were written for its answers. `id` is a new id by default.
     """
     case = replace(case, models=models or case.models)
     return case_turns(Conversation(case, trace=trace, id=id), host, case.turns(query))
 
 
 def observed_of(turns: Sequence[CaseTurn]) -> Observed:
-    """What was observed in a conversation. A last turn that failed as expected is not an error."""
+    """Return the result of a conversation. A last turn that failed as expected is not an error."""
     seen = Observed.of_turns([turn.played for turn in turns])
     last = turns[-1]
     if last.has_expectations and not last.failures:
@@ -139,15 +141,15 @@ def observed_of(turns: Sequence[CaseTurn]) -> Observed:
 
 
 def judged_whole(case: Case, expected: Expected | None, turns: Sequence[CaseTurn]) -> list[str]:
-    """What failed of the expectations of a whole conversation. Without them, one with a strategy has to succeed."""
-    if expected is None and case.played.kind == "flow":  # each of its turns has to
+    """Return the failed expectations of a whole conversation. A strategy's conversation has to succeed by default."""
+    if expected is None and case.played.kind == "flow":  # each of its turns has to succeed
         return []
     checks = (expected or Expected()).checks(observed_of(turns), case.played.node)
     return [check.sentence for check in checks if not check.passed]
 
 
 def conversation_report(reports: Sequence[JsonObject]) -> JsonObject:
-    """The last turn's report, which of a conversation also has those before it."""
+    """Return the last turn's report, which includes the reports of earlier turns, if any."""
     *earlier, last = reports
     if earlier:
         return {**last, "earlier_turns": earlier}

@@ -1,6 +1,7 @@
-"""What a script may reach: it may come from someone else, and what it reaches goes to a model's provider.
+"""Which files and addresses a script may use, because it may come from someone else.
 
-Its files lie in the script's folder or below it, and it names no addresses. A person allows more for one command.
+What a script reads is sent to a model's provider. By default, a script may use files in or below its own folder, and
+no addresses. A user can allow more for one command.
 """
 
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ _REACH = ContextVar("reach", default=_NOTHING)
 
 @contextmanager
 def reaching(reach: AllowedFolders) -> Iterator[None]:
-    """Scripts that are read meanwhile may reach this."""
+    """Allow these files and addresses to scripts that are read inside the context."""
     token = _REACH.set(reach)
     try:
         yield
@@ -43,9 +44,9 @@ def may_fetch() -> bool:
 
 
 def within_reach(file: Path, folder: Path) -> Path:
-    """The file as it is; ParameterError if it lies elsewhere than its script, whose folder is `folder`.
+    """Return the file unchanged. Raises ParameterError for a file outside of the script's `folder` and allowed folders.
 
-    Links count as what they lead to.
+    Links are resolved before the check.
     """
     real = real_path(file)
     if any(real.is_relative_to(real_path(each)) for each in (folder, *_REACH.get().folders)):
@@ -69,6 +70,6 @@ def _files_allowed(context: click.Context, _option: click.Parameter, given: tupl
     return given
 
 
-def _http_allowed(context: click.Context, _option: click.Parameter, given: bool) -> bool:  # noqa: FBT001 - click's
+def _http_allowed(context: click.Context, _option: click.Parameter, given: bool) -> bool:  # noqa: FBT001 - as click passes it
     context.with_resource(reaching(replace(_REACH.get(), http=given)))
     return given

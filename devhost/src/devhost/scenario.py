@@ -1,4 +1,4 @@
-"""What the options of many commands say: values of parameters, tools with their credentials, an example."""
+"""Option values that many commands share: parameters, tools with their credentials, and an example."""
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,12 +15,12 @@ from devhost.tools.setup import Texts, ToolSetup
 from devhost.words import refuse_unknown
 
 FILES = "sys.files"
-"""The variable that the files of a question are, as in a chatflow."""
+"""The variable that holds the files of a question, as in a chatflow."""
 LIST_OF_FILES = "array[file]"
 
 
 def file_parameter(strategy: Strategy) -> str:
-    """The parameter in which the strategy takes files."""
+    """Return the parameter in which the strategy takes files."""
     takers = [
         parameter.name
         for parameter in strategy.parameters
@@ -42,12 +42,12 @@ TEXT_FIELDS = frozenset({"string", "secret-input", "select"})
 
 
 def parse_assignments(assignments: Iterable[str], *, option: str = "--param") -> JsonObject:
-    """KEY=VALUE pairs; a value that is JSON is parsed, any other is a text."""
+    """Parse KEY=VALUE pairs. A value that is JSON is parsed, and any other value is a text."""
     return {key: json_or(text, text) for key, text in pairs(assignments, option)}
 
 
 def typed_settings(strategy: Strategy, assignments: Iterable[str]) -> JsonObject:
-    """`--param KEY=VALUE` pairs: a text field holds what is typed, other widgets hold what the JSON says."""
+    """Parse `--param KEY=VALUE` pairs. A text field keeps the typed text, and other widgets get the parsed JSON."""
     declared = {parameter.name: parameter for parameter in strategy.parameters}
     settings: JsonObject = {}
     for name, text in pairs(assignments, "--param"):
@@ -61,7 +61,10 @@ def typed_settings(strategy: Strategy, assignments: Iterable[str]) -> JsonObject
 
 
 def pairs(assignments: Iterable[str], option: str, *, hidden: bool = False) -> Iterator[tuple[str, str]]:
-    """`hidden`: without a sign of equality all of it may be a secret. One in base64 may have them at its end."""
+    """Split KEY=VALUE pairs. With `hidden`, errors do not quote a pair, because all of it may be a secret.
+
+    A secret in base64 may end with equals signs, so trailing equals signs do not make a pair.
+    """
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         is_secret = hidden and "." not in key and not text.strip("=")
@@ -71,17 +74,17 @@ def pairs(assignments: Iterable[str], option: str, *, hidden: bool = False) -> I
 
 
 def _is_text_field(parameter: Parameter) -> bool:
-    """A number without both bounds is typed, too; with them it is a slider."""
+    """Return whether the user types the value as text. A number with both bounds is a slider."""
     is_slider = parameter.min is not None and parameter.max is not None
     return parameter.type in TEXT_FIELDS or (parameter.type == "number" and not is_slider)
 
 
-# The options about tools, sorted by the plugins that they are about.
+# The options about tools, grouped by plugin.
 #
-# No sentence ever quotes a value: it may be a secret.
+# No message ever quotes a value, because it may be a secret.
 
 
-def read_tool_setups(  # noqa: PLR0913 - what a command says of tools
+def read_tool_setups(  # noqa: PLR0913 - a command's options about tools
     directories: Iterable[Path],
     credentials: Iterable[str],
     settings: Iterable[str],
@@ -90,7 +93,7 @@ def read_tool_setups(  # noqa: PLR0913 - what a command says of tools
     *,
     validated: bool = True,
 ) -> list[ToolSetup]:
-    """`panel`: of a script; the settings go before it.
+    """Read the tool plugins with their credentials and settings. Settings override the `panel` of a script.
 
     Credentials are removed from the environment, because every process that devhost starts inherits it.
     """
@@ -116,7 +119,10 @@ def read_tool_setups(  # noqa: PLR0913 - what a command says of tools
 def read_credentials(
     plugins: Sequence[PluginDeclaration], credentials: Iterable[str], environment: MutableMapping[str, str]
 ) -> Texts:
-    """By the whole id of a provider: those of the environment, which are removed from it, and over them the given."""
+    """Return the credentials by full provider id.
+
+    Given credentials override those in the environment, which are removed from it.
+    """
     providers = {plugin.provider_id(each): each for plugin in plugins for each in plugin.tool_providers}
     names = {full: each.identity.name for full, each in providers.items()}
     given = _by_owner(credentials, "--credential", "tool provider", names)
@@ -125,14 +131,14 @@ def read_credentials(
         for full in names
     }
     for name in (environment_name(names[full], key) for full in names for key in providers[full].credentials):
-        environment.pop(name, None)  # two providers of one name read the same variable
+        environment.pop(name, None)  # two providers with the same name read the same variable
     return texts
 
 
 def _by_owner(
     assignments: Iterable[str], option: str, kind: str, names: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
-    """OWNER.KEY=VALUE pairs by the owner's whole id; it is known by that, by its name, and by the name's last part."""
+    """Group OWNER.KEY=VALUE pairs by the owner's full id. OWNER is the id, the name, or the last part of the name."""
     found: dict[str, dict[str, str]] = {}
     for target, value in pairs(assignments, option, hidden=True):
         owner, _, key = target.rpartition(".")
@@ -152,7 +158,7 @@ SCENARIOS = "scenarios"
 
 
 def examples_of(plugin: Path) -> Path:
-    """The folder of the plugin's own examples, or else that of devhost's repository."""
+    """Return the folder of the plugin's own examples, or else the examples of devhost's repository."""
     own = plugin / EXAMPLES
     if own.is_dir() or REPOSITORY is None:
         return own
@@ -164,7 +170,7 @@ class Example:
     name: str
     directory: Path
     file: Path
-    """The script that was chosen."""
+    """The chosen script."""
 
     @classmethod
     def find(cls, examples: Path, name: str, scenario: str | None = None) -> "Example":

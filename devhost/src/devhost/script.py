@@ -1,4 +1,4 @@
-"""A script: what the user of a strategy or of a flow says, turn by turn, how models answer, and what is expected."""
+"""A script: what the user of a strategy or a flow says, turn by turn, how models answer, and what is expected."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,9 +38,9 @@ from devhost.trace.played import agent_node
 
 type _Object = Annotated[dict[str, Any], BeforeValidator(json_value)]
 type Kind = Literal["strategy", "flow"]
-"""What a script is for: one Agent node that is played alone, or a flow."""
+"""What a script is written for: one Agent node that is played alone, or a flow."""
 
-# One turn.
+# The script of one turn.
 
 
 def _parts(value: object) -> object:
@@ -56,30 +56,33 @@ def _part(value: object) -> object:
 
 
 type _ToolAnswers = Annotated[tuple[Annotated[RecordedPart, BeforeValidator(_part)], ...], BeforeValidator(_parts)]
-"""A text is short for `{text: TEXT}`."""
+"""The answers of a tool. A bare text is short for `{text: TEXT}`."""
 
 
 class TurnScript(ScriptModel):
-    """What the user says, and what answers: a strategy's model by `turns`, those of a flow's nodes by `models`."""
+    """What the user says, and how models answer: a strategy's model by `turns`, or the models of a flow by `models`."""
 
     query: Words = ""
     approval: Words | None = None
-    """The answer to calls of a strategy that wait, if it is not the query."""
+    """The answer to a strategy's pending calls, if it is not the query."""
     files: tuple[SentFile, ...] = ()
-    """What the user sends with it; paths are relative to the script's folder."""
+    """The files that the user sends with the query. Paths are relative to the script's folder."""
     answers: Mapping[str, Words] = Field(default_factory=dict)
-    """To the forms of Human Input nodes: by NODE the button, by NODE.FIELD a value."""
+    """The answers to forms of Human Input nodes. NODE gives the button, and NODE.FIELD gives the value of a field."""
     turns: SomeTurns = ()
-    """The turns of the model of a strategy, which is the only node of its turn."""
+    """The turns of a strategy's model. The strategy is the only node of the user's turn."""
     models: Mapping[str, Turns] = Field(default_factory=dict)
     """The turns of each node's model, by the node's id or title."""
     knowledge: Knowledge = Field(default_factory=dict)
     """What each Knowledge Retrieval node finds."""
     expect: Expected | None = None
-    """Without it, the turn has to succeed. What stands beside a strategy's question is for the whole conversation."""
+    """What is expected of the turn, which has to succeed by default.
+
+    In a strategy's script, the expectation of the first turn is for the whole conversation.
+    """
 
     def turns_of(self, node: FlowNode) -> tuple[ScriptedTurn, ...]:
-        """ParameterError if the script has none for the node."""
+        """Return the turns of a node's model. Raises ParameterError if the script has none for the node."""
         for name in (node.id, node.title):
             if name in self.models:
                 return self.models[name]
@@ -88,16 +91,16 @@ class TurnScript(ScriptModel):
         raise ParameterError(f"the script has no turns for {node}: write them in models, under {node.id!r}")
 
 
-# A file.
+# A script file.
 
 
 class PartScript(ScriptModel):
-    """Turns for some strategies. `model_fields_set` says what the file sets."""
+    """Turns for some strategies. `model_fields_set` contains the fields that the file sets."""
 
     strategy: Annotated[
         tuple[str, ...], one_sentence("should be a name, or a list of names"), BeforeValidator(listed)
     ] = ()
-    """Those whose model calls the turns fit; empty for any."""
+    """The strategies that the turns are written for; empty for any strategy."""
     params: _Object = Field(default_factory=dict)
     turns: SomeTurns = ()
     then: tuple[TurnScript, ...] = ()
@@ -106,41 +109,44 @@ class PartScript(ScriptModel):
 
 
 class ScriptFile(TurnScript, PartScript):
-    """A case of a flow if it names the flow."""
+    """The content of a script file. The script is for a flow if it names the flow."""
 
     extends: str | None = None
-    """Another script, seen from this file's folder: what this one does not set is as there."""
+    """Another script, relative to this file's folder. It provides what this script does not set."""
     description: str = ""
     flow: BesideTheScript | None = None
-    """The DSL file."""
+    """The DSL file of the flow."""
     example: str | None = None
-    """One whose tools are offered."""
+    """An example whose tools are offered."""
     tools: tuple[BesideTheScript, ...] = ()
     """Folders of tool plugins."""
     mcp: Texts = ()
     """MCP servers, as `--mcp` takes them."""
     conversation_id: str = ""
-    """By default a new one."""
+    """The id of the conversation; by default a new id."""
     inputs: dict[str, Any] = Field(default_factory=dict)
-    """The fields of the Start node. Dify takes those of a conversation's first message for all that follow."""
+    """The fields of the Start node. Dify uses the inputs of a conversation's first message for all later messages."""
     variables: _Object = Field(default_factory=dict)
     """Variables of the workflow around a strategy, by `node.name`, to which `params` may refer."""
     panel: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """By tool, the parameters that the node's panel holds; a text may be a template."""
+    """The parameters that the node's panel holds, by tool. A text may be a template."""
     model: ScriptedModelCard = ScriptedModelCard()
     api_fails: dict[str, Fault] = Field(default_factory=dict)
-    """By tool, what Dify's API does each time it is called."""
+    """How Dify's API fails each time a tool is called, by tool."""
     recorded: RecordedRequest = RecordedRequest()
     """Tools that answer from a recording."""
     limits: RunLimits = RunLimits()
     """Limits for all turns together."""
     tool_answers: Mapping[str, _ToolAnswers] = Field(default_factory=dict)
-    """Answers of tools that no plugin has, by NAME or PROVIDER/NAME: one for each call, the last for all others."""
+    """The answers of tools that no plugin has, by NAME or PROVIDER/NAME.
+
+    Calls beyond the last answer get the last one.
+    """
     variants: tuple[PartScript, ...] = ()
 
     @property
     def parts(self) -> tuple[PartScript, ...]:
-        """The later ones go before the earlier ones."""
+        """The parts of the file. Later parts override earlier ones."""
         return (self, *self.variants)
 
 
@@ -150,7 +156,7 @@ ONLY: Mapping[Kind, frozenset[str]] = {
         {"strategy", "params", "turns", "otherwise", "approval", "variables", "panel", "api_fails", "variants"}
     ),
 }
-"""Keys that only a script of this kind has."""
+"""Keys that are valid only in a script of this kind."""
 INSTEAD: Mapping[Kind, str] = {
     "flow": "play a flow with devhost flow",
     "strategy": "a flow has models by node, and its settings stand in its own file",
@@ -158,7 +164,7 @@ INSTEAD: Mapping[Kind, str] = {
 
 
 def read_script_file(file: Path, kind: Kind) -> ScriptFile:
-    """ScriptError for a key that a script of this kind does not have."""
+    """Read a script file. Raises ScriptError for a key that a script of this kind does not have."""
     with worded(lambda why: ScriptError(f"{file}: {why}")):
         read = ScriptFile.model_validate(_yaml(file), context=file.parent)
     other: Kind = "flow" if kind == "strategy" else "strategy"
@@ -177,12 +183,12 @@ def _yaml(file: Path) -> object:
 
 
 def names_flow(file: Path) -> bool:
-    """Whether a script is of a flow."""
+    """Return whether a script is for a flow."""
     return "flow" in load_yaml(file)
 
 
 def read_files(file: Path, kind: Kind) -> tuple[ScriptFile, ...]:
-    """The script behind those that it extends, of which each goes before the one in front of it."""
+    """Read a script after the scripts that it extends. Each script overrides those before it."""
     files: dict[Path, ScriptFile] = {}
     following: Path | None = file
     while following is not None:
@@ -197,7 +203,10 @@ def read_files(file: Path, kind: Kind) -> tuple[ScriptFile, ...]:
 
 
 def _refuse_incomplete(file: Path, files: Sequence[ScriptFile], *, asks: bool) -> None:
-    """ScriptError for what a strategy's script needs. `asks`: it needs a question, or turns for any question."""
+    """Raise ScriptError if a strategy's script is incomplete.
+
+    `asks` means that it needs a question, or turns for any question.
+    """
     parts = [part for each in files for part in each.parts]
     answers_any = any(part.otherwise for part in parts)
     if asks and not answers_any and not any("query" in each.model_fields_set for each in files):
@@ -214,23 +223,26 @@ def _refuse_incomplete(file: Path, files: Sequence[ScriptFile], *, asks: bool) -
 # A script for one strategy, or for a flow.
 
 SHARED = ScriptFile.model_fields.keys() - PartScript.model_fields.keys() - {"extends", "variables", "variants"}
-"""What holds for every strategy."""
+"""Fields that apply to every strategy."""
 CONVERSATION = frozenset({"turns", "then", "otherwise"})
 
 
 class Script(ScriptFile):
-    """A file behind those that it extends, with the turns for one strategy, or with none: then `fits` is False."""
+    """A script merged with the scripts that it extends. It has the turns for one strategy, if `fits` is true."""
 
     place: str = WRITTEN_HERE
-    """The file for people, below the current folder if it can be."""
+    """The file as it is shown to the user, relative to the current folder if possible."""
     first_strategy: str | None = None
     """The strategy that is run if none is named."""
     written_for: tuple[str, ...] = ()
-    """All strategies that there are turns for; empty for any."""
+    """All strategies that the script has turns for; empty for any strategy."""
 
     @classmethod
     def read(cls, file: Path, strategy: str | None = None, *, asks: bool = True) -> Self:
-        """The script for a strategy, by default for the first one that the file names. `asks`: it needs a question."""
+        """Read the script for a strategy, by default for the first one that the file names.
+
+        `asks` means that the script needs a question.
+        """
         with about("script"):
             files = read_files(file, "strategy")
             _refuse_incomplete(file, files, asks=asks)
@@ -246,7 +258,10 @@ class Script(ScriptFile):
 
     @classmethod
     def of(cls, data: object, strategy: str | None = None, folder: Path | None = None) -> Self:
-        """From plain data in the form of a script file; `folder` is where its files are, by default the current one."""
+        """Make a script from data in the form of a script file.
+
+        Files are in `folder`, by default the current folder.
+        """
         with worded(ScriptError):
             read = ScriptFile.model_validate(data, context=folder)
         return cls.model_construct(**chosen([read], strategy))
@@ -262,14 +277,14 @@ class Script(ScriptFile):
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """What the scripted model has answers for."""
+        """The questions that the scripted model has answers for."""
         return tuple(dict.fromkeys(each.query for each in self.said))
 
     def turn_for(self, question: str, asked: int = 0, number: int | None = None) -> TurnScript:
-        """The turn that says this; of several the one for this time. Else the turn with this number, or any other's.
+        """Return the turn with this question, or else with this number, or else a turn made of `otherwise`.
 
-        `asked`: how often the question was asked before, because the user may say yes twice. `number`: of the turn in
-        the conversation with a flow, from 1.
+        `asked` is how often the question was asked before. It selects one of several turns with the same question,
+        because the user may say yes twice. `number` is the turn in a conversation with a flow, from 1.
         """
         written = [turn for turn in self.said if gist(turn.query) == gist(question)]
         if written:
@@ -282,22 +297,25 @@ class Script(ScriptFile):
         return gist(query) in map(gist, self.questions)
 
     def begins_with(self, query: str) -> bool:
-        """Whether the query is the script's own question."""
+        """Return whether the query is the script's own question."""
         return gist(query) == gist(self.query)
 
     def as_model(self, query: str | None = None, asked: int = 0) -> ScriptedModel:
-        """What answers a strategy. `asked`: how often the conversation had this question before."""
+        """Return the model for a strategy. `asked` is how often the conversation had this question before."""
         question = self.query if query is None else query
         said = self.turn_for(question, asked).model_copy(update={"query": question})
         return ScriptedModels(self, said)(agent_node(""))
 
 
 UNWRITTEN = Script(place="")
-"""In place of a script where there is none."""
+"""A placeholder where there is no script."""
 
 
 def chosen(files: Sequence[ScriptFile], strategy: str | None) -> dict[str, Any]:
-    """The fields of a Script, by default for the first strategy. What stands later goes before what stands earlier."""
+    """Return the fields of a `Script`, by default for the first strategy.
+
+    Later files and parts override earlier ones.
+    """
     first = next((file.strategy[0] for file in reversed(files) if file.strategy), None)
     given: dict[str, Any] = {"params": {}, "variables": {}, "turns": ()}
     for file in files:
@@ -309,13 +327,13 @@ def chosen(files: Sequence[ScriptFile], strategy: str | None) -> dict[str, Any]:
         for part in file.parts:
             if not part.strategy or (strategy or first) in part.strategy:
                 given["params"] |= part.params
-                # With turns of its own, a part has a conversation of its own: what follows in another is not inherited.
+                # A part with turns of its own has a conversation of its own, and does not inherit the later turns.
                 given |= {**({"then": ()} if part.turns else {}), **_given(part, CONVERSATION)}
     return {**given, "first_strategy": first, "written_for": _written_for(files)}
 
 
 def _given(part: PartScript, names: frozenset[str] | set[str]) -> dict[str, Any]:
-    """Those of its fields that the file sets."""
+    """Return the named fields that the file sets."""
     return {name: getattr(part, name) for name in part.model_fields_set & names}
 
 
@@ -332,29 +350,29 @@ def _place(file: Path) -> str:
     return str(whole.relative_to(here) if whole.is_relative_to(here) else file)
 
 
-# What answers in a turn: a person or the script the forms, the script or real models the nodes.
+# Who answers in a turn: a person or the script answers forms, and the script or real models answer nodes.
 
 
 @dataclass(frozen=True)
 class FormAnswer:
     button: str = ""
-    """Its id, or TIMEOUT; empty in an answer of a script that has only fields."""
+    """The button's id, or TIMEOUT. It is empty in a script's answer that has only fields."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """By the field's name."""
+    """The values by field name."""
     by: AnsweredBy = "script"
 
 
 type GivenAnswers = Mapping[str, FormAnswer]
-"""By the node's id."""
+"""The answers by node id."""
 type Ask = Callable[[FormAsked, FormAnswer], FormAnswer]
-"""Asks a person for what is not given; UnansweredFormError if the person leaves the form."""
+"""Asks a person for what is missing. Raises UnansweredFormError if the person leaves the form."""
 type ModelOfNode = Callable[[FlowNode], ModelBackend]
-"""The model that answers this run of the node."""
+"""Returns the model that answers this run of the node."""
 
 
 @dataclass
 class ScriptedModels:
-    """The models of one turn: a node that runs several times in it goes on in its turns."""
+    """The scripted models of one turn. A node that runs several times continues with its next turns."""
 
     script: Script
     said: TurnScript
@@ -371,7 +389,7 @@ class ScriptedModels:
         return self.made[node.id]
 
     def _standing(self, query: str) -> ScriptedTurn | None:
-        """What a strategy's model says to a question that the script does not have."""
+        """Return what a strategy's model says to a question that the script does not have."""
         if self.said.models or self.script.knows(query):
             return None
         listed = "\n".join(f"- {question}" for question in self.script.questions)
@@ -382,7 +400,7 @@ class ScriptedModels:
 
 
 def retrieved(knowledge: Knowledge, node: FlowNode) -> Sequence[JsonObject]:
-    """What the node finds, whatever is asked; ParameterError if nothing is given for it."""
+    """Return what the node finds for any query. Raises ParameterError if the script gives nothing for the node."""
     for name in (node.id, node.title):
         if name in knowledge:
             return [segment.item(position) for position, segment in enumerate(knowledge[name], 1)]

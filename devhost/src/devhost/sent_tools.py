@@ -1,6 +1,7 @@
-"""Whether a model plugin sends tools: it is asked in front of a listener on loopback, which no key of a person reaches.
+"""Tests whether a model plugin sends tools, with a listener on loopback in place of the provider.
 
-Dify shows what a plugin declares of a model. Some plugins declare tool calls and leave the tools out of the request.
+The user's keys are not sent to the listener. Dify shows what a plugin declares about a model, but some plugins declare
+tool calls and leave the tools out of the request.
 """
 
 import contextlib
@@ -28,20 +29,20 @@ TOOL = ModelTool(
     parameters={"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
 )
 ANOTHER_TOOL = TOOL.model_copy(update={"name": "devhost_probe_again"})
-"""One provider refuses a request with a single tool."""
+"""A second tool, because one provider refuses a request with a single tool."""
 
 _PLACEHOLDER = "devhost.0123456789abcdef0123456789abcdef"
-"""The value of a required credential. It has a point, because one client takes its key apart there."""
+"""The value of a secret credential. It contains a dot, because one client splits its key there."""
 _ADDRESS = re.compile(r"(url|api_base|endpoint|host)$")
 _OTHER_ADDRESS = re.compile(r"proxy|file")
 _LONGEST_CALL = 30.0
 
 
 def asked_whether_tools_are_sent(directory: Path, name: str | None, given: Mapping[str, str]) -> str:
-    """One sentence about the model `name`, or else the first one that declares tools.
+    """Return one sentence about the model `name`, or else about the first model that declares tools.
 
-    `given`: a person's credentials, of which keys and addresses are not used. A plugin without an environment of its
-    own gets none for this.
+    `given` are the user's credentials. Their keys and addresses are not used. No environment is created for a plugin
+    that has none.
     """
     declaration = PluginDeclaration.read(directory)
     provider = declaration.model_providers[0]
@@ -91,7 +92,10 @@ def _request(model: str) -> ModelRequest:
 def _credentials(
     provider: ModelProvider, listener: "_Listener", given: Mapping[str, str], *, of_provider: bool
 ) -> dict[str, str]:
-    """The listener as the address, a placeholder for each secret; a value may show further fields."""
+    """Return credentials with the listener's address and placeholders for secrets.
+
+    A value may reveal further fields.
+    """
     values: dict[str, str] = {}
     seen: set[str] = set()
     while further := provider.credentials(values, of_provider=of_provider).keys() - seen:
@@ -104,7 +108,7 @@ def _credentials(
 
 
 def _value(field: ModelCredential, listener: "_Listener", given: str | None) -> str:
-    """Blank: devhost takes the default, or leaves the field out."""
+    """Return the value for a field. If it is empty, devhost uses the default, or leaves the field out."""
     if field.type == "text-input" and _ADDRESS.search(field.variable) and not _OTHER_ADDRESS.search(field.variable):
         return listener.url + urlsplit(given or str(field.default or "")).path
     if field.is_secret:
@@ -119,7 +123,7 @@ def _value(field: ModelCredential, listener: "_Listener", given: str | None) -> 
 
 
 class _Listener:
-    """Keeps what it is sent, and refuses it in a way that no client tries again."""
+    """Keeps each request body, and refuses the request in a way that no client retries."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -142,7 +146,7 @@ class _Listener:
 class _Handler(BaseHTTPRequestHandler):
     def __init__(self, bodies: list[bytes], *more: object) -> None:
         self._bodies = bodies
-        super().__init__(*more)  # type: ignore[arg-type] # what the server gives
+        super().__init__(*more)  # type: ignore[arg-type] # the server's arguments
 
     def do_POST(self) -> None:
         self._bodies.append(self.rfile.read(int(self.headers["Content-Length"] or 0)))
@@ -158,4 +162,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_POST()
 
     def log_message(self, *_: object) -> None:
-        """Not to stderr."""
+        """Log nothing to stderr."""

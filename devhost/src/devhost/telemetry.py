@@ -1,4 +1,4 @@
-"""A trace as OpenTelemetry spans, by OpenTelemetry's conventions for generative AI."""
+"""A trace as OpenTelemetry spans, which follow OpenTelemetry's conventions for generative AI."""
 
 import json
 import logging
@@ -23,10 +23,10 @@ from devhost.trace.lines import Trace, TraceHeader
 from devhost.trace.runs import Call, TracedRun, run_of, traced_runs, written_calls
 from devhost.trace.timeline import Span, timeline
 
-# The spans `invoke_agent`, `chat` and `execute_tool`, with tokens; contents only where they are asked for.
+# The spans `invoke_agent`, `chat` and `execute_tool`, with tokens. Contents are included only on request.
 #
 # Names and attributes are those of the package opentelemetry-semantic-conventions. Groups of the log, such as rounds
-# and subtasks, are not spans: their calls stand under what contains the group.
+# and subtasks, are not spans. Their calls are children of the span that contains the group.
 
 type Attribute = str | int | float | bool | Sequence[str]
 NANOSECONDS = 1_000_000_000
@@ -39,20 +39,20 @@ CONTENTS = frozenset(
         *(gen_ai.GEN_AI_TOOL_CALL_ARGUMENTS, gen_ai.GEN_AI_TOOL_CALL_RESULT),
     }
 )
-"""Attributes that hold what people, models and tools say."""
+"""Attributes that contain what users, models and tools write."""
 
 
 def agent_spans(trace: Trace, *, contents: bool) -> list[ReadableSpan]:
-    """A span for each run, and those of its calls."""
+    """Return a span for each run, and the spans of its calls."""
     return [span for run in traced_runs(trace) for span in _RunSpans(trace.header, run, contents)]
 
 
 @dataclass
 class _RunSpans:
-    """The spans of one run as the exporter takes them, made without a TracerProvider.
+    """The spans of one run in the exporter's form, made without a TracerProvider.
 
-    A provider starts threads in every child of a fork for as long as it lives. Under gevent, the start of a thread
-    lets another greenlet run, and the child of one plugin's start would go on to start the other plugins too.
+    As long as a provider exists, it starts threads in every forked child. Under gevent, the start of a thread lets
+    another greenlet run, so that the child of one plugin's start would start the other plugins, too.
     """
 
     header: TraceHeader
@@ -82,7 +82,7 @@ class _RunSpans:
         yield from self._inside(timeline(run), agent.context)
 
     def _inside(self, spans: Iterable[Span], parent: SpanContext) -> Iterator[ReadableSpan]:
-        """What stands inside of several calls of one row stands under the last."""
+        """Yield the spans inside `parent`. If one row has several calls, its children are under the last call."""
         for span in spans:
             around = parent
             for call in span.calls:
@@ -92,13 +92,13 @@ class _RunSpans:
                     operation = "chat"
                     attributes = _of_model(call, self.header.model.provider)
                 times = (call.began, self.run.finished if call.ended is None else call.ended)
-                error = ("_OTHER", call.error) if call.error else None  # the conventions' type for an unknown one
+                error = ("_OTHER", call.error) if call.error else None  # the conventions' type for an unknown error
                 made = self._span(operation, call.name, times, attributes, error, parent)
                 around = made.context
                 yield made
             yield from self._inside(span.children, around)
 
-    def _span(  # noqa: PLR0913, PLR0917 - what a span holds
+    def _span(  # noqa: PLR0913, PLR0917 - the parts of a span
         self,
         operation: str,
         name: str,
@@ -107,7 +107,10 @@ class _RunSpans:
         error: tuple[str, str] | None,
         parent: SpanContext | None = None,
     ) -> ReadableSpan:
-        """`times`: seconds since the trace began. `error`: its type and its words. Contents are left out here alone."""
+        """Make a span. `times` are seconds since the trace began, and `error` is a type and a message.
+
+        This is the only place where contents are left out.
+        """
         began, ended = (int(self.header.started.timestamp() * NANOSECONDS) + int(at * NANOSECONDS) for at in times)
         known = {**attributes, gen_ai.GEN_AI_OPERATION_NAME: operation}
         status = Status(StatusCode.UNSET)
@@ -130,7 +133,7 @@ class _RunSpans:
 
 
 def _of_model(call: Call, provider: str) -> dict[str, Attribute]:
-    """`provider`: of the trace, for a request that names none."""
+    """Return the attributes of a model call. `provider` is the trace's, for a request that names none."""
     text = "".join(call.texts)
     parts: list[object] = [{"type": "text", "content": text}] if text else []
     parts += [
@@ -166,17 +169,20 @@ def _tokens(usage: Mapping[str, object]) -> dict[str, Attribute]:
 
 
 def _provider(name: str) -> str:
-    """Dify's `langgenius/openai/openai` is `openai`."""
+    """Return the provider's name without Dify's prefix: `langgenius/openai/openai` becomes `openai`."""
     return name.rpartition("/")[2]
 
 
 def _message(role: str, parts: Sequence[object]) -> str:
-    """In the conventions' form."""
+    """Format a message as the conventions define it."""
     return json.dumps([{"role": role, "parts": parts}], ensure_ascii=False)
 
 
 def endpoint(url: str) -> str:
-    """`http://localhost:4318` gets OTLP's own path; ParameterError for what is not an HTTP address."""
+    """Return the endpoint's URL. An address without a path, such as `http://localhost:4318`, gets OTLP's own path.
+
+    Raises ParameterError for a text that is not an HTTP address.
+    """
     words = f"--otlp {url!r} is not the address of an OTLP server, such as http://localhost:4318"
     with worded(lambda _: ParameterError(words)):
         path = TypeAdapter(HttpUrl).validate_python(url).path or ""
@@ -186,17 +192,17 @@ def endpoint(url: str) -> str:
 
 
 def shown(address: str) -> str:
-    """Without a name and a password."""
+    """Return the address without a user name and a password."""
     parts = urlsplit(address)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def send(spans: Sequence[ReadableSpan], address: str) -> None:
-    """HostError if the server did not take them in 10 seconds."""
-    logging.getLogger(OTLPSpanExporter.__module__).disabled = True  # it shows an address with its password
+    """Send the spans. Raises HostError if the server does not accept them within 10 seconds."""
+    logging.getLogger(OTLPSpanExporter.__module__).disabled = True  # it logs the address with its password
     exporter = OTLPSpanExporter(endpoint=address, timeout=10)
     try:
         if exporter.export(spans) is not SpanExportResult.SUCCESS:
             raise HostError(f"--otlp: no OTLP server took the spans at {shown(address)}")
     finally:
-        exporter.shutdown()  # type: ignore[no-untyped-call] # the SDK's
+        exporter.shutdown()  # type: ignore[no-untyped-call] # the SDK has no types

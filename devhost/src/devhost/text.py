@@ -1,4 +1,4 @@
-"""Reading YAML and JSON, and hiding secret values in what was read."""
+"""Reads YAML and JSON, and hides secret values."""
 
 import dataclasses
 import errno
@@ -24,14 +24,20 @@ from pydantic_core import PydanticCustomError
 from devhost.errors import DeclarationError
 from devhost.golang import well_formed
 
-# JSON Schemas that others wrote. No reference in one is ever followed out of it: nothing is requested.
+# JSON Schemas from other authors. References to other documents are never followed, so no request is sent.
 
 DIFYS_OWN = "https://dify.ai/schemas/"
-"""Schemas that Dify brings itself, such as the chunks of a knowledge base; here, every value fits them."""
+"""The address of Dify's own schemas, such as the schema of a knowledge base's chunks.
+
+In devhost, any value matches them.
+"""
 
 
 def validator_of(schema: Any) -> Validator:  # noqa: ANN401 - what is not a schema is refused
-    """A ValueError with one line for what is not a JSON Schema, or leads to another document than Dify's own."""
+    """Return a validator for a JSON Schema.
+
+    Raises ValueError with a one-line message if the schema is invalid or refers to a document that is not Dify's.
+    """
     try:
         return jsonschema_rs.validator_for(schema, retriever=_other_document)
     except (jsonschema_rs.ValidationError, ValueError, TypeError) as error:
@@ -44,12 +50,12 @@ def _other_document(address: str) -> bool:
     raise ValueError(f"{address} is another document; devhost fetches none")
 
 
-# Values that may be wrong, and the errors of those who read them.
+# Values that may be invalid, and the errors about them.
 
 
 @contextmanager
 def worded(error: Callable[[str], Exception]) -> Iterator[None]:
-    """In place of an error of pydantic's or of the system inside: an `error` made of its words."""
+    """Convert an error of pydantic or the operating system into an `error` made from its message."""
     try:
         yield
     except ValidationError as found:
@@ -59,7 +65,7 @@ def worded(error: Callable[[str], Exception]) -> Iterator[None]:
 
 
 def json_or[T](text: str | bytes, otherwise: T) -> Any | T:  # noqa: ANN401 - JSON
-    """`otherwise` in place of what is not JSON, or nested too deeply."""
+    """Parse JSON, or return `otherwise` for a text that is not JSON or is nested too deeply."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -67,7 +73,7 @@ def json_or[T](text: str | bytes, otherwise: T) -> Any | T:  # noqa: ANN401 - JS
 
 
 def properties_of(schema: object) -> dict[str, Any]:
-    """The properties of a JSON Schema; empty for a value that is not a schema."""
+    """Return the properties of a JSON Schema; empty for a value that is not a schema."""
     properties = None
     if isinstance(schema, dict):
         properties = schema.get("properties")
@@ -76,11 +82,11 @@ def properties_of(schema: object) -> dict[str, Any]:
     return {}
 
 
-# Whether a value from YAML is JSON: for fields of a script that are sent unchanged.
+# A check that a value from YAML is JSON, for fields of a script that are sent unchanged.
 
 
 def json_value(value: object) -> object:
-    """YAML has dates, bytes, sets and mappings that contain themselves; JSON does not."""
+    """Check that a value from YAML is JSON. YAML also has dates, bytes, sets and mappings that contain themselves."""
     try:
         return _JSON.validate_python(value)
     except ValidationError as error:
@@ -93,8 +99,8 @@ def json_value(value: object) -> object:
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False, defer_build=True))
 
 
-# Values that must not be shown: secret credentials, and secrets that `--set` fixes. A value of fewer than six
-# characters is not replaced: too much harmless text would contain it.
+# Values that must not be shown: secret credentials, and secret parameters from `--set`. A value of fewer than six
+# characters is not replaced, because too much harmless text would contain it.
 
 SHORTEST = 6
 MASK = "[secret]"
@@ -108,15 +114,15 @@ class Secrets:
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if spelled else None
 
     def is_secret(self, value: object) -> bool:
-        """Whether the whole value is a secret, however short."""
+        """Return whether the whole value is a secret, however short."""
         return isinstance(value, str) and value in self._values
 
     def line_by_line(self) -> "Secrets":
-        """These and, of those with several lines, each line: a text is printed line by line."""
+        """Return these secrets and each line of those with several lines, because text is printed line by line."""
         return Secrets([*self._values, *(line.strip() for value in self._values for line in value.splitlines())])
 
     def masked[T](self, value: T) -> T:
-        """A copy of the same shape without secrets; the value itself if it contains none."""
+        """Return a copy of the same shape without secrets, or the value itself if it contains none."""
         if self._pattern is None:
             return value
         copy: T = rewritten(value, partial(self._pattern.sub, MASK))
@@ -124,7 +130,7 @@ class Secrets:
 
 
 def _spellings(secret: str) -> set[str]:
-    """As it is, in a URL, and each of these in JSON, and in JSON within JSON."""
+    """Return the spellings of a secret: plain and URL-encoded, and each of these in JSON and in JSON within JSON."""
     found = {secret, quote(secret, errors="surrogatepass"), quote(secret, safe="", errors="surrogatepass")}
     for _ in range(2):
         found |= {json.dumps(each, ensure_ascii=ascii_only)[1:-1] for each in found for ascii_only in (True, False)}
@@ -132,7 +138,7 @@ def _spellings(secret: str) -> set[str]:
 
 
 def rewritten(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - data of any shape
-    """With each text in it changed, keys as well."""
+    """Return a copy in which each text, including keys, is changed."""
     match value:
         case str():
             return change(value)
@@ -147,19 +153,19 @@ def rewritten(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 
             return value
 
 
-# The words that Dify reads as true and as false, in any letter case; here in small letters.
+# The words that Dify reads as true or false in any letter case, listed here in lower case.
 
 SWITCHES = {**dict.fromkeys(("true", "yes", "y", "1"), True), **dict.fromkeys(("false", "no", "n", "0"), False)}
 
 
-# The files that a person names, or that lie in a folder that may come from somebody else: the one way to open them.
+# The only way to open files that a user names, or that are in a folder that may come from someone else.
 
 MOST_BYTES = 5 * 1024 * 1024
-"""The largest size of a file that is read whole, such as a script. A trace is read in lines and may be longer."""
+"""The maximum size of a file such as a script, in bytes. A trace may be longer."""
 
 
 def open_file(file: Path) -> BinaryIO:
-    """Only regular files: a pipe lets its reader wait without end, and a device such as /dev/zero has no end."""
+    """Open a regular file. A pipe could block its reader forever, and a device such as /dev/zero has no end."""
     opened = open(file, "rb", opener=_without_waiting)  # noqa: SIM115 - Path.open has no opener
     if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
         opened.close()
@@ -168,7 +174,7 @@ def open_file(file: Path) -> BinaryIO:
 
 
 def read_file(file: Path, most: int = MOST_BYTES) -> bytes:
-    """The whole content. OSError, before anything is read, for a file of more than `most` bytes."""
+    """Return the whole content. Raises OSError, before anything is read, for a file of more than `most` bytes."""
     with open_file(file) as opened:
         if os.fstat(opened.fileno()).st_size <= most:
             content = opened.read(most + 1)  # it may grow meanwhile
@@ -178,9 +184,9 @@ def read_file(file: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def write_file(file: Path, content: bytes) -> None:
-    """Replace the whole file at once: a process that is killed meanwhile leaves the old content.
+    """Replace the whole file at once. If the process is killed meanwhile, the old content stays.
 
-    A device keeps nothing and is written to as it is.
+    A device is written to directly.
     """
     target = real_path(file)
     if target.exists() and not target.is_file():
@@ -201,7 +207,7 @@ def write_file(file: Path, content: bytes) -> None:
 
 
 def real_path(path: Path) -> Path:
-    """Absolute, without links; a loop of links stays as it is, and is refused when it is opened."""
+    """Return the absolute path without links. A loop of links stays as it is, and cannot be opened."""
     return Path(os.path.realpath(path))
 
 
@@ -209,23 +215,23 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-# YAML files as dictionaries, and pydantic's errors as sentences that name the key. What a file asks of the reader is
-# bounded: 5 MiB, 100 levels, and a million values once each alias is written out.
+# YAML files as dictionaries, and pydantic's errors as sentences that name the key. A file is limited to 5 MiB, 100
+# levels, and a million values after its aliases are expanded.
 
 FAST: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's, which every wheel of PyYAML contains: about ten times as fast."""
+"""The loader of libyaml, which every wheel of PyYAML contains. It is about ten times as fast."""
 HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
-"""Escaped in a recorded script, if a model wrote one. libyaml refuses it, PyYAML's own loader does not."""
+"""An escaped half of a surrogate pair, which a model may write. libyaml refuses it, but PyYAML's loader does not."""
 DEEPEST = 100
-"""Levels. libyaml's loader ends the process at many thousands."""
+"""The maximum number of levels. libyaml's loader ends the process at many thousands."""
 MOST_VALUES = 1_000_000
-"""Ten lines of aliases of aliases can stand for thousands of millions of values."""
+"""The maximum number of values. Ten lines of nested aliases can stand for billions of values."""
 
 
 IN_A_TEXT = re.compile("mapping values|flow mapping|flow sequence|unhashable")
-"""In what PyYAML says where a text without quotes looks like a key or a list."""
+"""Parts of PyYAML's messages about a text without quotes that looks like a key or a list."""
 KEY_AND_COLON = re.compile(r"[^:]*:\s+[^\s:]+:(\s|$)")
-"""A line whose value has a colon, too; else the line stands too far to the right."""
+"""A line whose value has a colon, too. Any other line is indented too far."""
 INDENTATION = "\nCheck the indentation: keys of one level begin in the same column"
 QUOTES = "\nPut a text that contains a colon with a space, or begins with {, [ or &, in quotes"
 
@@ -239,7 +245,7 @@ def load_yaml(file: Path) -> dict[str, Any]:
 
 
 def load_yaml_text(content: bytes, file: Path) -> dict[str, Any]:
-    """The keys and values of a YAML text; `file` is its name in errors."""
+    """Return the keys and values of a YAML text. `file` is its name in errors."""
     text = ""
     try:
         text = content.decode()
@@ -256,7 +262,7 @@ def load_yaml_text(content: bytes, file: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise DeclarationError(f"{file} is not valid YAML: {error}") from error
     except (ValueError, LookupError, AttributeError, RecursionError) as error:
-        # What PyYAML's own readers of a date, a number or a tag let through: 2020-13-45, !!bool maybe.
+        # PyYAML does not convert errors about invalid dates, numbers and tags, such as 2020-13-45 or !!bool maybe.
         raise DeclarationError(f"{file} contains a value that YAML cannot convert: {error}") from error
     if values > MOST_VALUES:
         raise DeclarationError(f"{file} stands for more than {MOST_VALUES:,} values")
@@ -266,7 +272,7 @@ def load_yaml_text(content: bytes, file: Path) -> dict[str, Any]:
 
 
 def _mistake(error: yaml.MarkedYAMLError, text: str) -> str:
-    """What is wrong, where, and what would help."""
+    """Describe what is wrong, where it is, and what would help."""
     said = f"{error.context or ''} {error.problem or ''}".strip()
     mark = error.problem_mark or error.context_mark
     if mark is None:
@@ -291,14 +297,14 @@ def _refuse_depth(file: Path, events: Iterable[yaml.Event]) -> None:
 
 
 def _values(value: object, known: dict[int, int]) -> int:
-    """How many it stands for, with each alias written out; ValueError for one that contains itself.
+    """Count the values, with aliases expanded. Raises ValueError for a value that contains itself.
 
-    `known`: those of values that were counted, by identity.
+    `known` maps the identity of each counted value to its count.
     """
     if not isinstance(value, dict | list):
         return 1
     if id(value) not in known:
-        known[id(value)] = 0  # while its parts are counted
+        known[id(value)] = 0  # marks a value whose parts are being counted
         parts = value.values() if isinstance(value, dict) else value
         known[id(value)] = 1 + sum(_values(part, known) for part in parts)
     elif not known[id(value)]:
@@ -309,20 +315,20 @@ def _values(value: object, known: dict[int, int]) -> int:
 _IN_YAML = {
     **dict.fromkeys(("tuple_type", "list_type"), "Input should be a list"),
     **dict.fromkeys(("dict_type", "model_type", "dataclass_type"), "Input should be keys with values"),
-    "too_short": "Input should have an entry",  # no list of ours needs two
+    "too_short": "Input should have an entry",  # no list in devhost needs two entries
 }
-"""In place of pydantic's words, which name Python's types."""
+"""Replacements for pydantic's messages, which name Python's types."""
 
 
 def describe(error: ValidationError) -> str:
-    """The findings on one line: `parameters[2].type: Field required; turns[0]: unknown key 'txt'`."""
+    """Describe the errors on one line: `parameters[2].type: Field required; turns[0]: unknown key 'txt'`."""
     sentences = []
     places = [finding["loc"] for finding in error.errors()]
     for finding in error.errors():
         path = finding["loc"]
         message = _IN_YAML.get(finding["type"], finding["msg"])
         if finding["type"] == "too_short" and any(place[: len(path)] == path != place for place in places):
-            continue  # a list whose entries have mistakes is also called too short
+            continue  # pydantic also reports a list whose entries have mistakes as too short
         if finding["type"] == "extra_forbidden":
             message = f"unknown key {path[-1]!r}"
             path = path[:-1]
@@ -331,5 +337,5 @@ def describe(error: ValidationError) -> str:
 
 
 def place_of(path: Iterable[int | str]) -> str:
-    """`("turns", 1, "text")` → turns[1].text."""
+    """Format a path: `("turns", 1, "text")` becomes `turns[1].text`."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")

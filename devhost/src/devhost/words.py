@@ -1,4 +1,4 @@
-"""Words that many commands and pages share: examples in a help, counts, prices."""
+"""Wording that many commands and pages share: examples in a help text, counts and prices."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -8,21 +8,21 @@ from difflib import get_close_matches
 from devhost.errors import ParameterError, naming
 
 UNWRAPPED = "\b\n"
-"""With this, click leaves the lines of a paragraph as they are."""
+"""A marker that keeps click from rewrapping the lines of a paragraph."""
 
 
 def examples(*lines: str) -> str:
-    """For `epilog=` of a command."""
+    """Format examples for the `epilog=` of a command."""
     return UNWRAPPED + "\n".join(("For example:", *(f"  {line}" for line in lines)))
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 case`, `26 cases`. `plural`: of a noun that does not just get an s."""
+    """Return a count such as `1 case` or `26 cases`. `plural` is for a noun with an irregular plural."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def misspelt(name: object, known: Iterable[str]) -> str:
-    """The name in quotes, and the one that it may mean: `'turn' (did you mean 'turns'?)`."""
+    """Return the name in quotes, and a similar known name: `'turn' (did you mean 'turns'?)`."""
     meant = get_close_matches(str(name), list(known), 1)
     if meant:
         return f"{name!r} (did you mean {meant[0]!r}?)"
@@ -35,7 +35,7 @@ def refuse_unknown(kind: str, name: str, names: Collection[str]) -> None:
 
 
 def in_a_line(value: object) -> str:
-    """A text as it is, values with their names as `name: value, …`, anything else as JSON; each on one line."""
+    """Format a value on one line: a text as it is, a mapping as `name: value, …`, and anything else as JSON."""
     match value:
         case str():
             return " ".join(value.split())
@@ -47,19 +47,19 @@ def in_a_line(value: object) -> str:
 
 
 def preview(value: object) -> str:
-    """JSON on one line."""
+    """Format a value as JSON on one line."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 MOST_DIGITS = 40
-"""A number with more cannot be a price; it is shown as it came, because `1E+1000000` has a million digits."""
+"""The maximum number of digits of a price. A longer number is shown as it came: `1E+1000000` has a million digits."""
 
 
 def price_text(price: object) -> str:
-    """`0E-7` → `0`, `1.0E-6` → `0.000001`; what is not a finite number stays as it is."""
+    """Format a price: `0E-7` as `0`, and `1.0E-6` as `0.000001`. A value that is not a finite number stays as it is."""
     try:
         number = Decimal(str(price)).normalize()
-    except ArithmeticError:  # not a number, or one beyond every range
+    except ArithmeticError:  # not a number, or out of range
         return str(price)
     if number.is_finite() and abs(number.adjusted()) < MOST_DIGITS:
         return f"{number:f}"

@@ -18,9 +18,12 @@ PATIENCE = 300
 
 def wait_for(reached: Callable[[], object], what: str) -> None:
     give_up = time.monotonic() + PATIENCE
+    asked = time.monotonic()
     while not reached():
-        assert time.monotonic() < give_up, f"{what}: not within {PATIENCE} seconds"
-        time.sleep(0.005)
+        now = time.monotonic()
+        assert now < give_up, f"{what}: not within {PATIENCE} seconds"
+        time.sleep(max(0.005, 3 * (now - asked)))  # a page that takes long is asked for less often
+        asked = time.monotonic()
 
 
 def printed_until(process: subprocess.Popen[str], awaited: Callable[[str], bool]) -> str:

@@ -1,1 +1,1 @@
-"""The commands of `devhost`, a module for each kind; `commands` has `main`."""
+"""The commands of `devhost`, with one module for each kind. The module `commands` contains `main`."""

@@ -1,7 +1,7 @@
-"""`devhost`: the commands.
+"""The command `devhost` with all its subcommands.
 
-Exit codes: 0 the run ended well, 1 it did not (under --strict: or it broke a rule), 2 the command has a mistake,
-130 Ctrl-C.
+The exit code is 0 if the run ended well, 1 if it did not or broke a rule under --strict, 2 if the command has a
+mistake, and 130 after Ctrl-C.
 """
 
 import contextlib
@@ -21,33 +21,33 @@ ASKED_WRONGLY = 2
 INTERRUPTED = 130
 DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 COMMANDS = {
-    "chat": ("run.chat", "Keep a conversation with a strategy or a chatflow, one message a line."),
+    "chat": ("run.chat", "Have a conversation with a strategy or a chatflow, one message per line."),
     "check": ("devhost.overview.check", "Check a plugin by the daemon's rules, or an app by the editor's."),
     "compare": ("trace.compare", "Show what differs between two traced runs."),
     "eval": ("evaluation.eval_", "Run the cases of a file, and say which ones pass."),
     "flow": ("flow.flow", "Play a chatflow or workflow on Dify's own engine, without Dify."),
-    "fork": ("recording.fork", "Run a traced run again from a round on, with a change."),
+    "fork": ("recording.fork", "Run a traced run again from a given round, with a change."),
     "init": ("devhost.scaffold.plugin_folder.init", "Write a new plugin that runs, with a scenario and a test."),
     "list": ("devhost.overview.list_", "List a plugin's strategies, tools, parameters and examples."),
     "model": ("model.model", "Call one model of a model plugin, or list its models."),
     "package": ("devhost.package.package", "Check a plugin, pack it, and try to install the package."),
-    "record": ("recording.record", "Make a case of a traced run: a script that runs it again."),
+    "record": ("recording.record", "Make a case from a traced run: a script that runs it again."),
     "replay": ("trace.replay", "Show a traced run again, as it was printed."),
     "report": ("trace.report_page", "Make a self-contained page of a traced run."),
     "run": ("run.run", "Run a strategy or a flow, and show what happens."),
     "tool": ("tool.tool", "Call one tool, and show every message."),
     "ui": ("ui.ui", "Serve the console, a local page to run and compare agents."),
 }
-"""Where each command is, and what `devhost --help` says of it."""
+"""The location of each command and its summary in `devhost --help`."""
 
 
 class LazyGroup(click.Group):
-    """Imports a command when it is asked for: all of them together take a second."""
+    """A group that imports a command only when it is used, because importing all commands takes a second."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click calls it with a context
         return sorted(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
         if cmd_name not in COMMANDS:
             return None
         place, _ = COMMANDS[cmd_name]
@@ -55,12 +55,13 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in sorted(COMMANDS.items())])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command, prints its error if it fails, and returns the exit code."""
     given = tuple(sys.argv[1:] if arguments is None else arguments)
     try:
         code: int = commands.main(args=list(given), prog_name="devhost", standalone_mode=False, obj=given)
@@ -81,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with contextlib.suppress(OSError):
             where = error.filename or "the output"
             click.echo(f"Error: {where} cannot be {'used' if is_too_long else 'written'}: {error.strerror}", err=True)
-        with contextlib.suppress(OSError):  # Python would write the rest of its buffer at the end, and fail again
+        with contextlib.suppress(OSError):  # otherwise Python writes the rest of its buffer at exit and fails again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if is_too_long:
             return ASKED_WRONGLY
@@ -100,4 +101,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 )
 @click.version_option(package_name="dify-devhost")
 def commands() -> None:
-    """Run agent strategies, tools and whole flows without Dify. Each command has help of its own."""
+    """Run agent strategies, tools and whole flows without Dify. Each command has its own help."""

@@ -1,4 +1,4 @@
-"""`devhost eval`: its options, and the run of its cases."""
+"""`devhost eval`: runs the cases of a file and reports the results."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -51,18 +51,20 @@ from devhost.tools.mcp import read_servers
 from devhost.tools.mcp import secrets_of as mcp_secrets
 from devhost.words import counted, price_text
 
-# What is evaluated, with what, and where the results go: the options of `devhost eval` as two values.
+# The options of `devhost eval`: the cases, the plugins and models, the files of results, and the report.
 
 LAST = "last"
 JOBS = 4
 SUFFIX = ".results.jsonl"
 MERGED = "merged.results.jsonl"
 LIMIT_REACHED = 3
-"""The exit code of an evaluation that has spent what it may spend."""
+"""The exit code of an evaluation that stopped at its price limit."""
 
 
 @dataclass(frozen=True)
 class EvalOptions:
+    """The options that say what is evaluated and how."""
+
     file: Path = argument("CASES", FILE)
     cases: tuple[str, ...] = option("--case NAME...", "Only this case, or those of a pattern with *.")
     columns: tuple[str, ...] = option("--column NAME...", "Only this column, or those of a pattern.")
@@ -90,14 +92,16 @@ class EvalOptions:
     )
     budget: Decimal | None = option(
         "--budget PRICE",
-        "Begin no further run once all have spent this much; by default limits: price of the file.",
+        "Begin no further run once all runs have spent this much; by default the file's limits: price.",
         callback=lambda _context, _option, given: given and _price(given),
     )
 
     def suite(self) -> Suite:
+        """Reads the file of cases and keeps only the chosen cases and columns."""
         return Suite.read(self.file).only(self.cases, self.columns, self.repeats)
 
     def ground(self, suite: Suite, host: HostOptions, models: EvaluationModels, *, validated: bool) -> SharedSetup:
+        """Reads the plugins, tools, servers and scripts that all runs share."""
         flows = list(suite.flows.values())
         has_agents = not flows or any(FlowFile.read(flow.flow).has_agents for flow in flows if flow.flow is not None)
         plugin = None
@@ -142,6 +146,8 @@ def _price(text: str) -> Decimal:
 
 @dataclass(frozen=True)
 class ResultsOptions:
+    """The options for the files that an evaluation writes."""
+
     results: Path | None = option("--results FILE", "Where the results are kept; by default CASES.results.jsonl.")
     fresh: bool = option("--fresh", "Start over, even if an interrupted evaluation could continue.")
     show: bool = option("--show", "Run nothing: show the kept results.")
@@ -150,6 +156,8 @@ class ResultsOptions:
 
 @dataclass(frozen=True)
 class EvalReportOptions:
+    """The options for the report of an evaluation."""
+
     against: str | None = option(
         "--against OLD", f"Compare with the evaluation in this file of results; {LAST} is the one before this one."
     )
@@ -160,21 +168,21 @@ class EvalReportOptions:
     )
     page: Path | None = option("--report FILE", "Write a self-contained HTML page.")
     history: Path | None = option(
-        "--history DIR", "Show this evaluation behind the earlier ones whose files of results are in this folder."
+        "--history DIR", "Show this evaluation after earlier ones, whose files of results are in this folder."
     )
     junit: Path | None = option("--junit FILE", "Write JUnit's XML, for CI.")
     as_json: bool = json_option()
     color: bool = color_option()
 
     def refuse(self, source: Path) -> None:
-        """An error for a file that cannot be written, or must not be: the `source` least of all."""
+        """Raises an error if an output file cannot be written or must not be overwritten, such as the `source`."""
         if self.page is not None:
             refuse_to_destroy(self.page, source, force=False)
         if self.junit is not None and not self.junit.parent.is_dir():
             raise SuiteError(f"--junit {self.junit}: the folder {self.junit.parent} does not exist")
 
     def other(self, results: Path, last: Evaluation | None) -> Evaluation | None:
-        """The evaluation to compare with; `last`: what the results hold before this one."""
+        """Returns the evaluation to compare with. `last` is the evaluation that is now in the file of results."""
         if self.against is None:
             return None
         if self.against != LAST:
@@ -188,14 +196,14 @@ class EvalReportOptions:
 
 
 class EvalCommand(click.Command):
-    """`devhost eval CASES`, and `devhost eval merge FILES`."""
+    """The command `devhost eval CASES`, which also accepts `devhost eval merge FILES`."""
 
     def make_context(
         self,
         info_name: str | None,
         args: list[str],
         parent: click.Context | None = None,
-        **extra: Any,  # noqa: ANN401 - click's
+        **extra: Any,  # noqa: ANN401 - click passes anything
     ) -> click.Context:
         if args[:1] == [merge_.name]:
             return merge_.make_context(f"{info_name} {merge_.name}", args[1:], parent, **extra)
@@ -210,7 +218,7 @@ def eval_(
     kept: ResultsOptions,
     report: EvalReportOptions,
 ) -> int:
-    """Run the cases of a file, and say which ones pass. Results are kept beside the file.
+    """Run the cases of a file, and say which ones pass. The results are written beside the file.
 
     For example:
       devhost eval examples/helpdesk/evaluation.yaml
@@ -241,14 +249,16 @@ def eval_(
     if left_out:
         currencies = dict.fromkeys(total.currency for total in evaluation.totals)
         spent = f"{price_text(evaluation.spent)} {' '.join(currencies)}".strip()
-        sentence = f"the limit of price is reached: all runs have spent {spent}, and {counted(left_out, 'run')} "
-        console.print(Text(f"{sentence}did not begin; the same command with a larger --budget goes on", "red"))
+        sentence = f"the price limit is reached: all runs have spent {spent}, and {counted(left_out, 'run')} "
+        console.print(Text(f"{sentence}did not begin; to continue, use a larger --budget", "red"))
         return LIMIT_REACHED
     return code
 
 
 @dataclass(frozen=True)
 class MergeOptions:
+    """The options of `devhost eval merge`."""
+
     files: tuple[Path, ...] = argument("FILES...", FILE)
     results: Path = option(
         "--results FILE", f"Where the merged results are written; by default {MERGED}.", default=Path(MERGED)
@@ -257,7 +267,7 @@ class MergeOptions:
 
 @command(MergeOptions, EvalReportOptions, name="merge")
 def merge_(asked: MergeOptions, report: EvalReportOptions) -> int:
-    """Put the shards of an evaluation together, and report them as if one machine had run all.
+    """Merge the shards of an evaluation, and report them as if one machine had run all cases.
 
     For example:
       devhost eval merge shards/*.results.jsonl --report evaluation.html
@@ -276,7 +286,7 @@ def merge_(asked: MergeOptions, report: EvalReportOptions) -> int:
 
 @dataclass(frozen=True)
 class PreparedEvaluation:
-    """An evaluation that is going to run."""
+    """An evaluation that is ready to run."""
 
     asked: EvalOptions
     suite: Suite
@@ -315,7 +325,7 @@ class PreparedEvaluation:
 
         def show_how_far() -> None:
             how_far = f"{_counts(results)} of {counted(len(planned), 'run')}"
-            console.print(f"{how_far}; the same command goes on.")
+            console.print(f"{how_far}; run the same command to continue.")
 
         budget = None
         if most is not None:
@@ -339,7 +349,7 @@ class PreparedEvaluation:
 def _hosted(
     first: PlannedEvaluation, ground: SharedSetup, options: HostOptions, console: Console, traces: CaseTraces
 ) -> Iterator[ToolHost]:
-    """For all runs."""
+    """Starts the host of all runs."""
     watchers = Watchers(_WhileStarting(Screen(console)), traces)
     case = replace(first.played, setups=ground.tools)
     with case.host(options, watchers) as host:
@@ -348,7 +358,7 @@ def _hosted(
 
 
 class _WhileStarting(Watcher):
-    """Shows what is said before the first run: that a .venv is made, or what an MCP server loses in Dify."""
+    """Shows output before the first run, such as the creation of a .venv or a limitation of an MCP server in Dify."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -360,7 +370,10 @@ class _WhileStarting(Watcher):
 def _done(
     console: Console, file: Path, last: Evaluation | None, header: ResultsHeader, *, fresh: bool
 ) -> ResultsReader | None:
-    """What an interrupted evaluation leaves to this one. Any other one is moved, so that it is not overwritten."""
+    """Returns the results of an interrupted evaluation that the new one continues.
+
+    The file of any other evaluation is renamed, so that it is not overwritten.
+    """
     if last is None or not last.runs:
         return None
     if last.is_finished:
@@ -368,13 +381,13 @@ def _done(
         return None
     is_same = (last.header.digest, last.header.shard) == (header.digest, header.shard)
     if is_same and not fresh:
-        console.print(f"goes on: {_how_far(last)} are there; --fresh begins again")
+        console.print(f"continuing: {_how_far(last)} have a result; --fresh starts over")
         return last.reader
     kept = file.replace(kept_beside(file, INTERRUPTED))
     why = ""
     if not fresh:
         why = "cases, scripts or options changed since the interrupted evaluation; "
-    console.print(f"begins again: {why}{_how_far(last)} are kept in {kept}", soft_wrap=True)
+    console.print(f"starting over: {why}{_how_far(last)} are kept in {kept}", soft_wrap=True)
     return None
 
 
@@ -396,7 +409,7 @@ def _counts(results: ResultsFile) -> str:
     return f"{results.passed} passed, {results.ended - results.passed} failed"
 
 
-def _report(  # noqa: PLR0913, PLR0917 - what a report consists of
+def _report(  # noqa: PLR0913, PLR0917 - the parts of a report
     evaluation: Evaluation,
     other: Evaluation | None,
     file: Path,
@@ -404,7 +417,10 @@ def _report(  # noqa: PLR0913, PLR0917 - what a report consists of
     console: Console,
     options: EvalReportOptions,
 ) -> int:
-    """The exit code of the command. Whether a shard reaches the threshold only all shards can say."""
+    """Reports an evaluation and returns the exit code.
+
+    The code of a finished shard is 0, because only all shards together show whether the threshold is reached.
+    """
     if options.threshold is not None:
         threshold = options.threshold
     comparison = None
@@ -423,7 +439,7 @@ def _report(  # noqa: PLR0913, PLR0917 - what a report consists of
         options.junit.write_bytes(junit_xml(evaluation))
         console.print(f"JUnit: {options.junit}", soft_wrap=True)
     if not evaluation.is_finished:
-        console.print(Text(f"interrupted: {_how_far(evaluation)} have a result; without --show it goes on", "yellow"))
+        console.print(Text(f"interrupted: {_how_far(evaluation)} have a result; to continue, omit --show", "yellow"))
     console.print(Text(f"results: {file}", "dim"), soft_wrap=True)
     if evaluation.header.shard and evaluation.is_finished:
         shard = evaluation.header.shard

@@ -1,4 +1,4 @@
-"""`devhost flow`: a whole chatflow or workflow, on Dify's own engine."""
+"""`devhost flow`: plays a whole chatflow or workflow on Dify's own engine."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from devhost.words import examples
 
 
 class FlowGroup(click.Group):
-    """`devhost flow FILE` is short for `devhost flow run FILE`; the command's name may stand after options."""
+    """A group in which `devhost flow FILE` means `devhost flow run FILE`. Options may precede the command's name."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
             behind = (at for at, name in enumerate(args) if name in self.commands and args[at - 1][:1] != "-")
-            # What stands after an option may be its value; after a flow's file comes no command.
+            # A word after an option may be the option's value. No command follows the file of a flow.
             at = None
             if args[0].startswith("-"):
                 at = next(behind, None)
@@ -35,15 +35,15 @@ class FlowGroup(click.Group):
     ),
 )
 def flow() -> None:
-    """Play a chatflow or workflow on Dify's own engine, without Dify. Without a command's name, the flow is run."""
+    """Play a chatflow or workflow on Dify's own engine, without Dify. The default command is `run`."""
 
 
 @command(*RUN_GROUPS, of=flow)
-def run(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - as devhost run and chat
+def run(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - one argument per group of options
     """Play a flow, and show what its nodes do.
 
-    Of a chatflow, the script's whole conversation is played. A script that names its flow is a case and needs no FILE.
-    The exit code is 1 if a turn is not as the script expects it; without expectations, a turn has to succeed.
+    A chatflow plays the script's whole conversation. A script that names its flow is a case and needs no FILE.
+    The exit code is 1 if a turn does not meet the script's expectations or, without expectations, fails.
 
     For example:
       devhost flow --script examples/workflows/cases/approval.yaml
@@ -54,8 +54,8 @@ def run(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - as devhost 
 
 
 @command(*CHAT_GROUPS, of=flow)
-def chat(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - as devhost run and chat
-    """Keep a conversation with a chatflow, one message a line.
+def chat(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - one argument per group of options
+    """Have a conversation with a chatflow, one message per line.
 
     For example:
       devhost flow chat --script examples/workflows/cases/approval.yaml

@@ -1,4 +1,4 @@
-"""`devhost model`: calls one model of a model plugin, or lists what there is."""
+"""`devhost model`: calls one model of a model plugin, or lists the plugin's models."""
 
 import base64
 import time
@@ -24,6 +24,8 @@ from devhost.terminal.tables import facts_table, usage_line
 
 @dataclass(frozen=True)
 class CallOptions:
+    """The options of `devhost model`."""
+
     plugin: Path = argument("DIR")
     prompt: str | None = argument("[PROMPT]")
     files: tuple[Path, ...] = option("--file PATH...", "A picture or another file for the model; repeatable.")
@@ -33,7 +35,7 @@ class CallOptions:
     color: bool = color_option()
 
     def request(self) -> ModelRequest:
-        """To whichever model is chosen then: mistakes are found before the plugin starts."""
+        """Returns a request without a model, so that mistakes in the options are found before the plugin starts."""
         parts = tuple(_part(LocalFile.read(path, HostLimits())) for path in self.files)
         content: Content = self.prompt
         if parts:
@@ -62,18 +64,20 @@ def _part(file: LocalFile) -> MediaPart:
 
 @dataclass
 class CallAnswer:
-    """What came of the call so far."""
+    """The response of a model as far as it has arrived."""
 
     text: str = ""
     usage: JsonObject | None = None
     finish_reason: str | None = None
     first_seconds: float | None = None
-    """Until the first text."""
+    """The seconds until the first text."""
     seconds: float = 0.0
     error: RunError | None = None
 
 
 class ModelView(View):
+    """The view of one model call."""
+
     def open(self, model: ModelDescription) -> None:
         self._console.print(facts_table("", "", "", model))
         self.begin_answer()
@@ -94,6 +98,7 @@ class ModelView(View):
 
 
 def called(model: PluginModel, request: ModelRequest, view: ModelView) -> CallAnswer:
+    """Calls a model, shows its text as it arrives, and returns the response or the error."""
     answered = CallAnswer()
     began = time.monotonic()
     try:
@@ -107,7 +112,7 @@ def called(model: PluginModel, request: ModelRequest, view: ModelView) -> CallAn
             answered.usage = delta["usage"] or answered.usage
             answered.finish_reason = delta["finish_reason"] or answered.finish_reason
     except PluginModelError as error:
-        answered.error = replace(error.failed, node=None)  # that is the Agent node's
+        answered.error = replace(error.failed, node=None)  # a model call has no Agent node
     answered.seconds = round(time.monotonic() - began, 3)
     return answered
 
@@ -116,8 +121,8 @@ def called(model: PluginModel, request: ModelRequest, view: ModelView) -> CallAn
 def model(options: CallOptions, models: PluginModelOptions) -> int:
     """Call one model of a model plugin, or list its models.
 
-    DIR is the plugin's folder. The answer is shown as it comes. Without PROMPT, the models and credentials are listed,
-    and whether tools reach the provider.
+    DIR is the plugin's folder. The answer is shown as it arrives. Without PROMPT, the command lists the plugin's models
+    and credentials, and says whether tools reach the provider.
 
     For example:
       devhost model devhost/tests/fixtures/gateway

@@ -1,4 +1,4 @@
-"""`devhost record` and `devhost fork`, which take a traced run up again."""
+"""`devhost record` and `devhost fork`: make a case from a traced run, or run it again with a change."""
 
 import os
 import tempfile
@@ -26,11 +26,13 @@ from devhost.trace.lines import read_trace
 from devhost.trace.turns import traced_turns, turn_with
 
 CASE = ".case.yaml"
-"""In place of the trace's own suffix."""
+"""The suffix of a case, which replaces the suffix of the trace."""
 
 
 @dataclass(frozen=True)
 class RecordOptions:
+    """The options of `devhost record`."""
+
     trace: Path = argument("TRACE", FILE)
     output: Path | None = option(
         "-o, --output FILE", f"Where the case goes; by default beside the trace, with {CASE} at its end."
@@ -40,10 +42,10 @@ class RecordOptions:
 
 @command(RecordOptions)
 def record(options: RecordOptions) -> int:
-    """Make a case of a traced run: a script that runs it again.
+    """Make a case from a traced run: a script that runs it again.
 
-    It needs neither the tools nor a model: the model's turns become turns of the script, and each tool answers from the
-    recording, by its name and arguments.
+    The case needs neither the tools nor a model. The model's turns become turns of the script, and each tool call is
+    answered from the recording, by the tool's name and arguments.
 
     For example:
       devhost run --example helpdesk --trace run.jsonl
@@ -64,11 +66,11 @@ def record(options: RecordOptions) -> int:
 
 @command(ForkOptions, ModelOptions, HostOptions, ViewOptions)
 def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: ViewOptions) -> int:
-    """Run a traced run again from a round on, with a change.
+    """Run a traced run again from a given round, with a change.
 
-    Both runs are shown side by side. The rounds until there are as recorded. After them the model is a real one, or
-    that of --script, or else what was recorded. Tools answer from the recording, and a call that is not in it fails;
-    --live-tools runs them.
+    Both runs are shown side by side. The rounds before the change are repeated as recorded. Later rounds are answered
+    by a real model, by --script, or else from the recording. Tool calls are answered from the recording, and a call
+    that was not recorded fails; with --live-tools, the tools run.
 
     For example:
       devhost run --example helpdesk --trace run.jsonl
@@ -95,7 +97,7 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
         refuse_to_destroy(asked.page, asked.trace, force=asked.force)
     console = open_console(stderr=asked.as_json, color=shown.color)
     with tempfile.TemporaryDirectory(prefix="devhost-fork-") as folder:
-        own = asked.new_trace or Path(folder) / "fork.jsonl"  # what is compared is read from traces
+        own = asked.new_trace or Path(folder) / "fork.jsonl"  # the comparison reads both runs from traces
         view = TurnView(console, shown)
         models.plugins.tell(view.screen)
         case = replace(made.case, models=lambda _: model)

@@ -1,4 +1,4 @@
-"""`devhost run` and `devhost chat`, of a strategy or a flow, with `--watch` and `--otlp`."""
+"""`devhost run` and `devhost chat` for a strategy or a flow, with the options `--watch` and `--otlp`."""
 
 import os
 import subprocess
@@ -35,15 +35,18 @@ from devhost.terminal.turn_view import TurnView
 from devhost.text import Secrets
 from devhost.words import counted
 
-# `--watch`: the command again whenever a person has edited a file.
+# `--watch` runs the command again whenever a person has edited a file.
 
 WATCH = "--watch"
 SOURCES = frozenset({".py", ".yaml", ".yml", ".toml", ".txt", ".md", ".html", ".json", ".jinja", ".j2", ".env"})
-"""What a person edits; a run writes databases, traces and files of other types."""
+"""Suffixes of files that a person edits. A run writes other types of files, such as databases and traces."""
 
 
 def run_again_on_changes(arguments: Sequence[str], paths: Iterable[Path]) -> int:
-    """Until Ctrl-C. `arguments`: the command's, with --watch; `paths`: files and folders."""
+    """Runs a command after each change of these files and folders, until Ctrl-C.
+
+    `arguments` contains the arguments of the command, including --watch.
+    """
     from watchfiles import Change, DefaultFilter, watch  # noqa: PLC0415 - only --watch needs it
 
     def is_source(change: Change, path: str) -> bool:
@@ -54,7 +57,7 @@ def run_again_on_changes(arguments: Sequence[str], paths: Iterable[Path]) -> int
     places = ", ".join(map(os.path.relpath, watched))
     changes = watch(*watched, watch_filter=is_source, rust_timeout=200, yield_on_timeout=True)
     try:
-        next(changes)  # from here on nothing is missed, also while a run goes on
+        next(changes)  # from here on no change is missed, even during a run
         while True:
             subprocess.run(command, check=False)
             click.echo(f"\nwaiting for a change in {places}; Ctrl-C ends", err=True)
@@ -64,7 +67,7 @@ def run_again_on_changes(arguments: Sequence[str], paths: Iterable[Path]) -> int
         return 0
 
 
-# `--otlp`: the run as OpenTelemetry spans, sent when it is over, whether it failed or not.
+# `--otlp` sends a run as OpenTelemetry spans when the run has ended, even if it failed.
 
 
 def _endpoint(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
@@ -79,6 +82,8 @@ def _endpoint(_context: click.Context, _option: click.Parameter, url: str | None
 
 @dataclass(frozen=True)
 class OtlpOptions:
+    """The options that send a run to an OTLP server."""
+
     endpoint: str | None = option(
         "--otlp URL",
         "Send the run as OpenTelemetry spans to an OTLP server, such as http://localhost:4318, when it is over.",
@@ -92,7 +97,10 @@ class OtlpOptions:
 
     @contextmanager
     def sending(self, trace_file: Path | None) -> Iterator[Path | None]:
-        """The file for the trace: without one, a temporary one, because the spans are made of the trace."""
+        """Yields the file for the trace and sends the spans afterwards.
+
+        Without `trace_file`, the file is temporary, because the spans are made from the trace.
+        """
         if self.endpoint is None:
             yield trace_file
             return
@@ -100,30 +108,30 @@ class OtlpOptions:
             file = trace_file or Path(folder) / "trace.jsonl"
             try:
                 yield file
-            except TraceError:  # then the file has no trace of this run
+            except TraceError:  # the file then has no trace of this run
                 raise
             except BaseException:
                 try:
                     self._send(file, self.endpoint)
-                except HostError as error:  # which must not replace the failure of the run
+                except HostError as error:  # a failure to send must not hide the failure of the run
                     click.echo(str(error), err=True)
                 raise
             self._send(file, self.endpoint)
 
     def _send(self, file: Path, address: str) -> None:
-        from devhost.telemetry import agent_spans, send, shown  # noqa: PLC0415 - as above
-        from devhost.trace.lines import read_trace  # noqa: PLC0415 - as above
+        from devhost.telemetry import agent_spans, send, shown  # noqa: PLC0415 - slow to import
+        from devhost.trace.lines import read_trace  # noqa: PLC0415 - only --otlp needs it
 
         spans = agent_spans(read_trace(file), contents=self.contents)
         send(spans, address)
         click.echo(f"sent {counted(len(spans), 'span')} to {shown(address)}", err=True)
 
 
-# What is played, for the eye.
+# The facts that are shown before a case is played.
 
 
 def case_facts(case: Case, turn: TurnScript) -> Table:
-    """What a person should know before it starts; `turn`: the first one, as far as it is known."""
+    """Returns a table of the facts about a case. `turn` is the first turn of the case, as far as it is known."""
     if isinstance(case.played, AgentAlone):
         names = (case.name, case.script.description, case.played.name)
         return facts_table(*names, case.model, case.notices)
@@ -136,21 +144,23 @@ def case_facts(case: Case, turn: TurnScript) -> Table:
 
 
 def asking_for_forms(case: Case, console: Console, hidden: Secrets, *, json_lines: bool) -> Ask | None:
-    """Who answers the forms of a flow that its script does not answer."""
+    """Returns the function that answers the forms of a flow for which its script has no answer."""
     if case.played.kind == "strategy":
         return None
-    from devhost.flow.forms import ask_at_terminal, ask_by_line  # noqa: PLC0415 - as above
+    from devhost.flow.forms import ask_at_terminal, ask_by_line  # noqa: PLC0415 - a strategy needs no flow
 
     if json_lines:
         return ask_by_line
     return ask_at_terminal(console, hidden)
 
 
-# `devhost chat`: a conversation, one message a line.
+# `devhost chat` holds a conversation, one message per line.
 
 
 @dataclass(frozen=True)
 class ChatOptions(TalkOptions):
+    """The options of `devhost chat`."""
+
     log: bool = option("--log", "Show the log tree after each answer.")
 
 
@@ -159,7 +169,7 @@ CHAT_GROUPS = (CaseOptions, ModelOptions, HostOptions, ChatOptions, OtlpOptions,
 
 @command(*CHAT_GROUPS)
 def chat(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - one argument per group of options
-    """Keep a conversation with a strategy or a chatflow, one message a line.
+    """Have a conversation with a strategy or a chatflow, one message per line.
 
     For example:
       devhost chat --example helpdesk
@@ -177,6 +187,7 @@ def talk(  # noqa: PLR0913, PLR0917 - one argument per group of options
     otlp: OtlpOptions,
     shown: ViewOptions,
 ) -> int:
+    """Holds a conversation and returns the exit code of the command."""
     asked.refuse_workflow()
     case = asked.read_here(node.limits, models)
     questions = read_questions(json_lines=options.json_lines)
@@ -199,11 +210,13 @@ def talk(  # noqa: PLR0913, PLR0917 - one argument per group of options
     return int(node.strict and talk.broke_rules)
 
 
-# `devhost run`: what a script's user says, or another question.
+# `devhost run` plays the conversation of a script, or another question.
 
 
 @dataclass(frozen=True)
 class RunOptions:
+    """The options of `devhost run`."""
+
     query: str | None = option("--query TEXT", "Ask this instead of the script's own question.")
     alone: bool = option("--alone", "Leave out what the script's user says after the question.")
     watch: bool = option(WATCH, "Run again whenever a file of the plugin, its tools or the script changes.")
@@ -222,8 +235,8 @@ RUN_GROUPS = (CaseOptions, RunOptions, ModelOptions, HostOptions, OtlpOptions, V
 def run(asked: CaseOptions, *options: Any) -> int:  # noqa: ANN401 - one argument per group of options
     """Run a strategy or a flow, and show what happens.
 
-    The script's whole conversation is played. The exit code is 1 if a turn is not as the script expects it; without
-    expectations, a turn has to succeed.
+    The command plays the script's whole conversation. The exit code is 1 if a turn does not meet the script's
+    expectations or, without expectations, fails.
 
     For example:
       devhost run --example helpdesk
@@ -241,6 +254,7 @@ def play(  # noqa: PLR0913, PLR0917 - one argument per group of options
     otlp: OtlpOptions,
     shown: ViewOptions,
 ) -> int:
+    """Plays a case, or with `--watch` again after each change, and returns the exit code of the command."""
     if options.watch:
         return run_again_on_changes(click.get_current_context().obj, asked.sources)
     case = asked.read_here(node.limits, models)

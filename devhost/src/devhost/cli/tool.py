@@ -1,4 +1,4 @@
-"""`devhost tool`: calls one tool of a tool plugin or a server, or lists what there is."""
+"""`devhost tool`: calls one tool of a tool plugin or an MCP server, or lists the tools."""
 
 import os
 from dataclasses import asdict, dataclass, replace
@@ -32,6 +32,8 @@ LISTED: TypeAdapter[list[ProvidedTool]] = TypeAdapter(list[ProvidedTool], config
 
 @dataclass(frozen=True)
 class ToolOptions:
+    """The options of `devhost tool`."""
+
     tool: str | None = argument("[NAME]")
     directories: tuple[Path, ...] = option(
         "--tools DIR...", "A Dify tool plugin; by default the nearest plugin, if no --mcp is given. Repeatable."
@@ -52,7 +54,7 @@ class ToolOptions:
 def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> int:
     """Call one tool, and show every message.
 
-    Without NAME, list the tools with their parameters; with --json, as they are declared.
+    Without NAME, the command lists the tools with their parameters; with --json, as they are declared.
 
     For example:
       devhost tool --tools examples/helpdesk
@@ -91,7 +93,7 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
     return 0
 
 
-def _called(  # noqa: PLR0913, PLR0917 - what a call is made of
+def _called(  # noqa: PLR0913, PLR0917 - the parts of a call
     asked: AskedTool,
     source: ToolSetup | McpTool,
     model: ModelBackend,
@@ -119,7 +121,7 @@ def _called(  # noqa: PLR0913, PLR0917 - what a call is made of
 
 
 def _file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:
-    """A path that exists is a path, whatever it is called."""
+    """Reads `KEY=PATH` or `PATH`. A text that is the path of an existing file is always read as a path."""
     key, equals, path = text.partition("=")
     if not equals or Path(text).exists():
         key = ""

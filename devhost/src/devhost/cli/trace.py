@@ -27,7 +27,7 @@ from devhost.trace.turns import TracedTurn, traced_turns
 
 
 def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> bool:
-    """Shows each turn as it was shown. Whether there is a turn in the trace."""
+    """Shows each turn as during the run, and returns whether the trace has a turn."""
     header = trace.header
     view = TurnView(console, options)
     turns = traced_turns(trace)
@@ -54,7 +54,7 @@ def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> bool:
 
 
 def _files(turn: TracedTurn) -> list[JsonObject]:
-    """Those that went with the question."""
+    """Returns the files of the question."""
     if turn.is_direct:
         return [file for run in turn.traced for file in files_among(run.parameters)]
     return [{"filename": name} for name in turn.facts.files]
@@ -67,7 +67,7 @@ def _stream(view: TurnView, traced: TracedRun) -> None:
         if isinstance(coming, PrintedLine):
             view.screen.printed(coming.plugin, coming.text)
             continue
-        with contextlib.suppress(NodeFailedError):  # what the host refused was never shown
+        with contextlib.suppress(NodeFailedError):  # a message that the host refused was never shown
             for message in text.read(read_message(coming.data)):
                 view.hear(message.on_the_wire())
     if traced.end is not None and traced.end.outcome.error is None:
@@ -77,6 +77,8 @@ def _stream(view: TurnView, traced: TracedRun) -> None:
 
 @dataclass(frozen=True)
 class ReplayOptions:
+    """The options of `devhost replay`."""
+
     trace: Path = argument("TRACE", FILE)
 
 
@@ -104,6 +106,8 @@ def replay(options: ReplayOptions, shown: ViewOptions) -> int:
 
 @dataclass(frozen=True)
 class TraceReportOptions:
+    """The options of `devhost report`."""
+
     trace: Path = argument("TRACE", FILE)
     output: Path | None = option(
         "-o, --output FILE",
@@ -134,6 +138,8 @@ def report_page(options: TraceReportOptions) -> int:
 
 @dataclass(frozen=True)
 class CompareOptions:
+    """The options of `devhost compare`."""
+
     before: Path = argument("BEFORE", FILE)
     after: Path = argument("AFTER", FILE)
     as_json: bool = json_option()
@@ -144,7 +150,7 @@ class CompareOptions:
 def compare(options: CompareOptions) -> int:
     """Show what differs between two traced runs.
 
-    The last conversation of each is compared, turn by turn.
+    The command compares the last conversation of each trace, turn by turn.
 
     For example:
       devhost flow --script yes.yaml --trace yes.jsonl

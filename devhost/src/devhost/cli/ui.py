@@ -1,4 +1,4 @@
-"""`devhost ui`: the console in a browser."""
+"""`devhost ui`: serves the console, which a person opens in a browser."""
 
 import webbrowser
 from dataclasses import dataclass
@@ -13,6 +13,8 @@ from devhost.plugin.declaration import plugin_in
 
 @dataclass(frozen=True)
 class UiOptions:
+    """The options of `devhost ui`."""
+
     runs: Path = option(
         "--runs DIR",
         "The folder of the runs, which are traces; it is made if it is missing.",
@@ -28,7 +30,7 @@ class UiOptions:
 def ui(options: UiOptions) -> int:
     """Serve the console, a local page to run and compare agents.
 
-    Only this machine can reach it, and only with the token in the address that is printed.
+    Only this machine can reach the console, and only with the token in the address that is printed.
 
     For example:
       devhost ui

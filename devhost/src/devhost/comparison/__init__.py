@@ -1,1 +1,1 @@
-"""Two traced runs side by side, with the differences marked: in a terminal, as JSON and as an HTML page."""
+"""Compares two traced runs side by side, in a terminal, as JSON and as an HTML page."""

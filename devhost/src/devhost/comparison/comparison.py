@@ -1,4 +1,4 @@
-"""Two runs and the differences between them, turn by turn; a fork next to its origin, and on a page."""
+"""The differences between two runs, turn by turn, or between a fork and its origin."""
 
 import json
 from collections import Counter
@@ -21,9 +21,9 @@ from devhost.trace.turns import TracedTurn, last_conversation
 from devhost.words import counted
 
 type Kind = Literal["same", "changed", "left", "right", "gap"]
-"""`left` and `right`: only there. `gap`: equal lines that are left out."""
+"""The kind of a row. `left` and `right` rows exist on one side only, and a `gap` replaces equal lines."""
 CONTEXT = 1
-"""Equal lines around each difference."""
+"""The number of equal lines that are kept around each difference."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,10 @@ class AlignedRow:
 
 
 def rows(left: Sequence[str], right: Sequence[str], *, whole: bool = False) -> list[AlignedRow]:
-    """Empty without a difference. `whole`: with all equal lines, also then."""
+    """Align the lines of two texts. The result is empty if the texts are equal.
+
+    `whole` keeps all equal lines, even if the texts are equal.
+    """
     matcher = SequenceMatcher(None, left, right)
     if whole:
         return [row for code in matcher.get_opcodes() for row in _rows(code, left, right)]
@@ -58,7 +61,7 @@ def _rows(code: tuple[str, int, int, int, int], left: Sequence[str], right: Sequ
             yield AlignedRow("same" if tag == "equal" else "changed", mine, its)
 
 
-# Two turns and what is different between them.
+# Two turns and the differences between them.
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,11 @@ class ComparedFact:
     left: str
     right: str
     is_packed: bool = False
-    """Two different values that are shown alike, such as two states of the same length."""
+    """Whether two different values are shown alike, such as two states of the same length."""
 
     @property
     def differs(self) -> bool:
-        """No two runs take the same time."""
+        """Whether the values differ. Times are ignored, because no two runs take the same time."""
         return not self.is_same and self.name != SECONDS and self.right != AS_RECORDED
 
     @property
@@ -84,7 +87,7 @@ class PromptRows:
     round: int
     rows: list[AlignedRow]
     asker: str = ""
-    """The node, or the strategy."""
+    """The name of the node, or of the strategy, that called the model."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +96,13 @@ class ComparedPart:
 
     name: str
     rows: Sequence[AlignedRow] = ()
-    """All lines of texts, side by side."""
+    """The lines of two texts, side by side."""
     facts: Sequence[ComparedFact] = ()
-    """Or values with names."""
+    """Values with names, if the part has no lines."""
     texts: Sequence[tuple[str, Sequence[AlignedRow]]] = ()
     """The names and the lines of long texts that differ among these values."""
     is_there: bool = True
-    """On one side at least."""
+    """Whether at least one side has the part."""
 
     @property
     def differs(self) -> bool:
@@ -112,6 +115,8 @@ class ComparedPart:
 
 @dataclass(frozen=True)
 class Comparison:
+    """Two turns and the differences between them."""
+
     names: tuple[str, str]
     left: Side
     right: Side
@@ -131,7 +136,7 @@ class Comparison:
 
     @cached_property
     def parts(self) -> list[ComparedPart]:
-        """All that is compared: first what the user got."""
+        """All parts that are compared, beginning with what the user got."""
         found = [
             ComparedPart.of_lines("answer", self.left.answer, self.right.answer),
             ComparedPart.of_lines("forms", self.left.forms, self.right.forms),
@@ -172,7 +177,7 @@ class Comparison:
 
     @property
     def has_askers(self) -> bool:
-        """Whether a round has to say whose it is."""
+        """Whether a round has to be shown with the name of its node."""
         return not (self.left.turn.is_direct and self.right.turn.is_direct)
 
     def parts_as_json(self) -> JsonObject:
@@ -203,7 +208,7 @@ def _of_values(name: str, left: Mapping[str, object], right: Mapping[str, object
     return ComparedPart(name, facts=facts, texts=texts, is_there=bool(facts))
 
 
-# Two runs: their turns, pair by pair, and whether they are of the same thing.
+# Two runs: their turns, pair by pair, and whether the same flow or strategy ran.
 
 KINDS = {"strategy": "strategies", "chatflow": "chatflows", "workflow": "workflows"}
 
@@ -214,9 +219,9 @@ class RunComparison:
     unpaired: Sequence[tuple[str, str]]
     """The turns that only one side has: the name of the side, and the question."""
     of: str
-    """A sentence that says what they are runs of."""
+    """A sentence that says which flows or strategies ran."""
     is_alike: bool
-    """Whether they are runs of the same flow or strategy."""
+    """Whether both runs are of the same flow or strategy."""
 
     def as_json(self) -> JsonObject:
         return {
@@ -227,7 +232,7 @@ class RunComparison:
 
 
 def read_compared(file: Path) -> tuple[Trace, list[TracedTurn]]:
-    """The trace, and the turns of its last conversation; TraceError without one."""
+    """Return the trace and the turns of its last conversation. Raises TraceError if there is none."""
     trace = read_trace(file)
     turns = last_conversation(trace)
     if not turns:
@@ -236,7 +241,7 @@ def read_compared(file: Path) -> tuple[Trace, list[TracedTurn]]:
 
 
 def names_of(before: tuple[Trace, TracedTurn], after: tuple[Trace, TracedTurn]) -> tuple[str, str]:
-    """What tells the two runs apart, in a few words."""
+    """Return two short names that distinguish the runs."""
 
     def facts(trace: Trace, turn: TracedTurn) -> tuple[str, ...]:
         header = trace.header
@@ -271,7 +276,7 @@ class ForkReport(Comparison):
 
     @property
     def changed(self) -> list[str]:
-        """The parameters, each as NAME=VALUE."""
+        """The changed parameters, each as NAME=VALUE."""
         if self.fork.question == self.fork.origin.run.question:
             asked = {}
         else:
@@ -293,7 +298,7 @@ class ForkReport(Comparison):
         return "none on either side"
 
     def sentences(self) -> Iterator[str]:
-        """For people, after the tables."""
+        """Yield sentences for the user that follow the tables."""
         if missing := self.right.not_recorded:
             counts = Counter(call.partition(" ")[0] for call in missing)
             calls = ", ".join(f"{count} × {name}" for name, count in sorted(counts.items()))

@@ -1,4 +1,4 @@
-"""Two runs side by side as objects that rich prints. Differences are marked by signs as well as by colours."""
+"""Prints two runs side by side with rich. Differences are marked by signs as well as by colors."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -46,7 +46,7 @@ def _sections(fork: ForkReport) -> Iterator[tuple[str, RenderableType]]:
 
 
 def show_runs(runs: RunComparison, console: Console) -> None:
-    """What differs in each turn; what is the same has its name alone."""
+    """Print what differs in each turn, and only the names of parts that are the same."""
     console.print(Text(printable(runs.of), "" if runs.is_alike else "yellow"))
     for number, turn in enumerate(runs.turns, start=1):
         if len(runs.turns) > 1:
@@ -71,13 +71,13 @@ def _differing(turn: Comparison) -> Iterator[tuple[str, RenderableType]]:
 
 
 def _without_far_lines(part: ComparedPart) -> list[AlignedRow]:
-    """Equal lines stay only around a difference."""
+    """Return the rows of a part, in which equal lines are kept only around a difference."""
     left = [row.left for row in part.rows if row.kind != "right"]
     right = [row.right for row in part.rows if row.kind != "left"]
     return rows(left, right)
 
 
-# Both.
+# Sections that both views have.
 
 
 def _show(sections: Iterable[tuple[str, RenderableType]], console: Console) -> None:

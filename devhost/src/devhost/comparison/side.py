@@ -1,4 +1,4 @@
-"""One of two turns that are compared: what the user got, what the nodes did, and what it was asked with."""
+"""One of two turns that are compared: what the user got, what the nodes did, and the turn's inputs."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,22 +18,27 @@ from devhost.words import counted, preview, price_text
 
 SECONDS = "seconds in models"
 AS_RECORDED = "as recorded"
-"""In place of what a model reports that did not read its prompts."""
+"""The text that is shown in place of usage if a model did not read its prompts."""
 ELAPSED = frozenset({"elapsed_seconds", "elapsed_time"})
-"""Keys in values whose times are not compared: no two runs take the same."""
+"""Keys of times, which are not compared because no two runs take the same time."""
 LONGEST = 300
-"""Characters of a value that is shown whole."""
+"""The maximum number of characters of a value that is shown whole."""
 BEGINNING = 100
-"""Characters of a longer one that are shown."""
+"""The number of characters that are shown of a longer value."""
 STRATEGY = "the strategy"
-"""Who asks in a run without a flow: the rounds of two strategies are compared with each other."""
+"""The caller's name in a run without a flow.
+
+It is the same for all strategies, so that their rounds can be compared.
+"""
 
 
 @dataclass(frozen=True)
 class Side:
+    """One of two turns that are compared."""
+
     turn: TracedTurn
     repeats: bool = False
-    """Whether its model says again what the other turn's model said, whatever the prompt."""
+    """Whether the model repeats what the other turn's model said, whatever the prompt is."""
 
     @property
     def answer(self) -> list[str]:
@@ -48,16 +53,16 @@ class Side:
 
     @property
     def path(self) -> list[str]:
-        """A line for each node that ran; a strategy that is played alone has none."""
+        """A line for each node that ran. A strategy that is played alone has no such lines."""
         if self.turn.is_direct:
             return []
         return [f"{'  ' * depth}{row.label} ({row.node.type}){_ended(row)}" for depth, row in self.turn.flat]
 
     @cached_property
     def variables(self) -> Mapping[str, object]:
-        """What a workflow puts out, the conversation variables, and those of a strategy that is played alone.
+        """The outputs of a workflow, the conversation variables, and the variables of a strategy that is played alone.
 
-        Without the times that passed.
+        Elapsed times are left out.
         """
         found = {**self.turn.outputs, **self.turn.end.conversation}
         if self.turn.is_direct:
@@ -71,7 +76,7 @@ class Side:
 
     @property
     def not_recorded(self) -> list[str]:
-        """Those of them that no recorded answer fitted."""
+        """The tool calls that no recorded answer matched."""
         return [_called(call) for call in self._tool_calls if _raised(call) == NOT_RECORDED]
 
     @property
@@ -83,7 +88,7 @@ class Side:
 
     @property
     def _askers(self) -> Iterator[tuple[str, list[Call]]]:
-        """The runs of agents and the other nodes that asked a model, by their names, with their calls of it."""
+        """The name and the model calls of each agent's run and of each other node that called a model."""
         for execution, row in self.turn.rows.items():
             for run in self.turn.agents.get(execution, ()):
                 yield STRATEGY if self.turn.is_direct else row.label, model_calls(run.calls)
@@ -98,9 +103,9 @@ class Side:
 
     @property
     def prompts(self) -> dict[tuple[str, int], list[str]]:
-        """By who asked and the number of the round, the lines that none of its earlier prompts had.
+        """The lines of each prompt that earlier prompts did not have, by the caller's name and the number of the round.
 
-        Those of the first round begin with the names of the tools.
+        The lines of the first round begin with the names of the tools.
         """
         found: dict[tuple[str, int], list[str]] = {}
         known: dict[str, set[PromptPart]] = {}
@@ -119,7 +124,7 @@ class Side:
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """What the turn was asked with."""
+        """The inputs of the turn: the question, the fields, the parameters and the files."""
         facts = self.turn.facts
         values: dict[str, object] = {"question": facts.query, **facts.inputs}
         if self.turn.is_direct:
@@ -131,7 +136,10 @@ class Side:
 
     @property
     def facts(self) -> dict[str, str]:
-        """By name; tokens and seconds as the model's answers reported them, also those of recorded turns."""
+        """The facts by name.
+
+        Tokens and seconds are those that the model's answers reported, even for recorded turns.
+        """
         usages = [call.usage for run in self.turn.traced for call in run.calls]
         usages += [call.usage for calls in self.turn.calls.values() for call in calls]
         ended = f"{self.turn.ending}"
@@ -147,7 +155,7 @@ class Side:
         }
         if self.repeats:
             of_model = dict.fromkeys(of_model, AS_RECORDED)
-        models = [str(model_in(run.parameters).get("model", "")) for run in self.turn.traced]  # as a strategy was told
+        models = [str(model_in(run.parameters).get("model", "")) for run in self.turn.traced]  # from the parameters
         models += [call.name for calls in self.turn.calls.values() for call in model_calls(calls)]
         return {
             "model": ", ".join(dict.fromkeys(filter(None, models))),
@@ -167,7 +175,7 @@ def _without_times(value: object) -> object:
 
 
 def _set(parameters: Mapping[str, object]) -> dict[str, object]:
-    """The parameters of a strategy by name, with the values that variables have."""
+    """Return the parameters of a strategy by name, with variables replaced by their values."""
     known = settings(parameters)
     values: dict[str, object] = {}
     for name, written in sorted(known["params"].items()):
@@ -220,7 +228,7 @@ def _called(call: Call) -> str:
 
 
 def _raised(call: Call) -> str:
-    """The type of its error."""
+    """Return the type of the call's error; empty without an error."""
     if not call.error:
         return ""
     found = plugin_error(call.error)
@@ -234,9 +242,9 @@ def _sum(usages: Iterable[Mapping[str, object]], name: str) -> float:
 
 
 def summary(value: object) -> str:
-    """A short value as it is. Of a long one its beginning and its length; of a packed one, such as a state, its length.
+    """Return a short value as it is, and a long value as its beginning and its length.
 
-    Packed is what has no blank in it.
+    A long text without white space, such as a state, counts as packed, and only its length is shown.
     """
     if isinstance(value, str):
         text = value

@@ -1,4 +1,4 @@
-"""The console: a local page on which a person runs agents, looks into the runs, changes one thing and tries again.
+"""The console: a local web page to run agents, inspect their runs, and run them again with changes.
 
-It starts the commands of devhost as processes, and reads what they wrote.
+The console starts devhost commands as processes and reads the traces that they write.
 """

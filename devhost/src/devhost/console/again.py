@@ -1,4 +1,4 @@
-"""A run once more, with something changed from a round on. Nothing starts before it fits."""
+"""Repeats a run and changes something from a round on. Mistakes are reported before anything starts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,22 +23,24 @@ LABELS = {
     **dict.fromkeys(("live", "live-tools", "tools", "credential", "set"), ("live", "Tools")),
 }
 ANSWERS: Mapping[str, Sequence[str]] = {"script": ("script",), "real": ("model", "completion")}
-"""What else the form holds of each kind of answers."""
+"""The form fields that belong to each kind of answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForkForm(RunForm):
+    """A form that repeats a turn of an agent's conversation."""
+
     labels = LABELS
     name: str
     origin: ForkOrigin
-    """The run of the turn."""
+    """The original run of the turn."""
     questions: Sequence[str]
     """The questions of all turns of the conversation."""
     turn: int
     scripts: Sequence[Path]
-    """To choose from, for what the model says."""
+    """The scripts to choose from as the source of the model's answers."""
     was: Setup
-    """The setup of the run."""
+    """The setup of the original run."""
     plugin: Path
 
     @property
@@ -81,7 +83,7 @@ def form_of(console: Console, name: str, values: Values) -> ForkForm:
 
 
 def form(console: Console, asked: Values, name: str) -> Response:
-    """The address may choose the turn and the round of an agent's run."""
+    """Shows the form. For an agent's run, the address may name the turn and the round."""
     values = {each: asked[each] for each in ("turn", "at") if each in asked}
     trace = read_trace(console.folder.trace(name))
     if trace.header.command == "flow":

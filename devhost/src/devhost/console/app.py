@@ -1,4 +1,4 @@
-"""The console's web server: on 127.0.0.1, for the holder of its token alone."""
+"""The console's web server, which listens on 127.0.0.1 and serves only the holder of its token."""
 
 import secrets
 import socket
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-# Who may ask the console: a browser on this machine that has traded the token for a cookie.
+# Access control: only a browser on this machine that has exchanged the token for a cookie may use the console.
 #
-# Any page that a person visits can send requests to 127.0.0.1. So the Host must be the console's own (another name
-# that leads here would be a rebound one), whatever changes something must come from its own pages, and everything
-# needs the cookie, which the browser sends only from there (SameSite=Strict). The token stands in the first address
-# alone: it is traded for the cookie and taken out of the address, so that it stays out of the history and of
-# referrers.
+# Any page that a person visits can send requests to 127.0.0.1. Therefore the Host must be the console's own (any other
+# name that resolves to it may be DNS rebinding), a request that changes something must come from the console's own
+# pages, and every request needs the cookie, which the browser sends only from those pages (SameSite=Strict). Only the
+# first address contains the token. The token is exchanged for the cookie and removed from the address, so that it does
+# not appear in the browser's history or in referrers.
 
 TOKEN = "token"  # noqa: S105 - the name of a parameter
 READS = frozenset({"GET", "HEAD"})
@@ -40,7 +40,7 @@ POLICY: Mapping[str, str] = {
     "default-src": "'none'",
     "script-src": "'self'",
     "style-src": "'self'",
-    "style-src-attr": "'unsafe-inline'",  # the places of bars on the timeline
+    "style-src-attr": "'unsafe-inline'",  # for the positions of bars on the timeline
     "img-src": "'self' data:",
     "connect-src": "'self'",
     "form-action": "'self'",
@@ -58,14 +58,14 @@ HEADERS: Mapping[str, str] = {
 
 
 class Guard:
-    """ASGI middleware before all routes."""
+    """ASGI middleware that checks each request before it reaches a route."""
 
     def __init__(self, app: "ASGIApp", port: int, token: str) -> None:
         self._app = app
         self._token = token
         self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
         self._cookie = f"devhost-{port}"
-        """Cookies do not know of ports: two consoles would take each other's."""
+        """The cookie's name, which contains the port, because browsers share cookies between the ports of a host."""
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         if scope["type"] != "http":
@@ -91,7 +91,7 @@ class Guard:
             rest = ""
             if query:
                 rest = f"?{urlencode(query)}"
-            answer = RedirectResponse("/" + scope["path"].lstrip("/") + rest, 303)  # "//host" would lead elsewhere
+            answer = RedirectResponse("/" + scope["path"].lstrip("/") + rest, 303)  # "//host" is another site
             answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
             return answer
         if not self._is_token(HTTPConnection(scope).cookies.get(self._cookie, "")):
@@ -103,7 +103,7 @@ class Guard:
 
 
 def _refused(reason: str) -> Response:
-    """A page without a style sheet, which would be refused as well."""
+    """Returns a page without a style sheet, because the request for the style sheet would be refused as well."""
     page = (TEMPLATES / "refused.html").read_text(encoding="utf-8")
     return HTMLResponse(page.format(reason=reason), 403)
 
@@ -111,11 +111,11 @@ def _refused(reason: str) -> Response:
 # The application: all addresses of the console behind the guard.
 #
 # A page is a function of the console, the values that the browser sent, and the named parts of the address. The values
-# are texts: the query of the address, or the fields of a form.
+# are texts from the query of the address or from the fields of a form.
 
 type Page = Callable[..., Response]
 SEVERAL = frozenset({"tools", "run"})
-"""Names that may be sent several times. Their values become lines; of another name, the last one counts."""
+"""Form fields that may have several values, which are joined as lines. For any other field, the last value counts."""
 
 SHOWN: Mapping[str, Page] = {
     "/": runs_page.list_of_runs,
@@ -145,7 +145,7 @@ SENT: Mapping[str, Page] = {
     "/tool": tools.call,
     "/suite": suites.change,
 }
-"""Forms, each of which changes something."""
+"""Forms that change something."""
 
 
 def application(console: Console, port: int, token: str) -> Starlette:
@@ -163,7 +163,7 @@ def application(console: Console, port: int, token: str) -> Starlette:
 
 
 def _answering(page: Page) -> Callable[[Request], Awaitable[Response]]:
-    """Runs the page in a thread. Browsers end lines with CR LF."""
+    """Returns an endpoint that runs the page in a thread and turns the CR LF of browsers into LF."""
 
     async def endpoint(request: Request) -> Response:
         asked: dict[str, str] = {}
@@ -181,7 +181,7 @@ def _answering(page: Page) -> Callable[[Request], Awaitable[Response]]:
 
 
 def _problem(request: Request, error: Exception) -> Response:
-    """A page that says what is wrong; of too many runs, with links to them."""
+    """Returns a page that reports the error. If too many runs are going on, the page links to them."""
     console: Console = request.app.state.console
     words = str(error)
     if isinstance(error, HTTPException):
@@ -191,22 +191,25 @@ def _problem(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404 if isinstance(error, UnknownRunError) else 400)
     known = set(console.folder.names())
     busy = error.names if isinstance(error, BusyError) else ()
-    runs = [(name, console.title(name)) for name in busy if name in known]  # an evaluation has no page of its own there
+    runs = [(name, console.title(name)) for name in busy if name in known]  # an evaluation has no such page
     return console.page("problem.html.j2", status, sentence=words, runs=runs)
 
 
-# Listens on 127.0.0.1 until Ctrl-C.
+# The server listens on 127.0.0.1 until Ctrl-C.
 
 LOCAL = "127.0.0.1"
 
 
 def serve(console: Console, port: int, opened: Callable[[str], None]) -> None:
-    """Ends at Ctrl-C, with all children; ConsoleError for a port that is taken."""
+    """Serves the console until Ctrl-C, then ends all child processes.
+
+    Calls `opened` with the address that lets a browser in. Raises ConsoleError if the port is taken.
+    """
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with worded(lambda why: ConsoleError(f"--port {port} cannot be opened on {LOCAL}: {why}")):
             listener.bind((LOCAL, port))
-            listener.listen()  # a browser that is told of the address may ask at once
+            listener.listen()  # a browser may send a request as soon as it has the address
         port = listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
         config = uvicorn.Config(
@@ -217,7 +220,7 @@ def serve(console: Console, port: int, opened: Callable[[str], None]) -> None:
             server_header=False,
             timeout_graceful_shutdown=5,
         )
-        console.index.runs(console.children.is_running)  # so that the first page finds them read
+        console.index.runs(console.children.is_running)  # the first page then finds the runs already read
         opened(f"http://{LOCAL}:{port}/?{TOKEN}={token}")
         try:
             uvicorn.Server(config).run(sockets=[listener])

@@ -1,4 +1,4 @@
-"""Keeps a run as a case of a suite, as `devhost record` writes it."""
+"""Keeps a run as a case of a suite. The case is what `devhost record` would write."""
 
 import re
 from dataclasses import dataclass, replace
@@ -21,24 +21,28 @@ from devhost.text import write_file
 from devhost.trace.lines import Trace, read_trace
 
 TICK = "expect."
-"""Before the name of an expectation in the form: whether it is kept."""
+"""Prefix of the form fields that say which expectations are kept."""
 
 
 @dataclass(frozen=True)
 class Expectation:
+    """One expectation that `devhost record` derives from a run."""
+
     name: str
     written: str
-    """As YAML."""
+    """The expectation as YAML."""
     is_right: bool
+    """Whether the recorded behavior was right, so that the form suggests keeping the expectation."""
 
 
 def expectations(trace: Trace, file: Path, script: JsonObject) -> list[Expectation]:
-    """What `devhost record` expects of an agent's run, and whether that was right.
+    """Returns the expectations that `devhost record` derives from an agent's run.
 
-    Calls are right if none failed; the rest if the run came to its end.
+    The expectation about calls is right if no call failed. All other expectations are right if the run ended well or
+    waits for approval.
     """
     if trace.header.command == "flow":
-        return []  # each turn of its script has its own
+        return []  # in the script of a flow, each turn has its own expectations
     turns = conversation_of(trace, file)
     runs = [run for turn in turns for run in turn.traced]
     last = turns[-1].outcomes[-1]
@@ -49,7 +53,10 @@ def expectations(trace: Trace, file: Path, script: JsonObject) -> list[Expectati
 
 
 def keep(file_of_trace: Path, name: str, cases: Path, ticked: Values) -> None:
-    """Writes the case beside `cases` and names it there. `ticked`: has the expectations of an agent's run."""
+    """Writes the case beside the file `cases` and adds its name to that file.
+
+    Of an agent's run, only the expectations in `ticked` are kept.
+    """
     script = cases.parent / f"{name}{CASE}"
     if script.exists():
         raise SuiteError(f"{script} exists: give the case another name")
@@ -72,9 +79,10 @@ def keep(file_of_trace: Path, name: str, cases: Path, ticked: Values) -> None:
 
 
 def _appended(cases: Path, name: str, strategy: str | None) -> str:
-    """The file with the case at the end of its list, and as it is before; SuiteError if it could not be played then.
+    """Returns the text of the file with the case added to the end of its list, and otherwise unchanged.
 
-    `strategy`: that of the run; None for one of a flow.
+    Raises SuiteError if the file could not be played with this case. `strategy` is the strategy of the run, or `None`
+    for the run of a flow.
     """
     suite = Suite.read(cases)
     text = cases.read_text(encoding="utf-8")
@@ -102,12 +110,12 @@ def _appended(cases: Path, name: str, strategy: str | None) -> str:
 
 
 def name_of(words: str) -> str:
-    """What can be the name of a file."""
+    """Returns the words in a form that can be the name of a file."""
     return re.sub(r"[^\w]+", "-", shorten(words, 60, placeholder="")).strip("-") or "case"
 
 
 def form(console: Console, given: Values, name: str, mistake: str = "") -> Response:
-    """`given`: what was sent; its ticks count where it had a `mistake`."""
+    """Shows the form that keeps a run. After a `mistake`, the form is filled with the values that were `given`."""
     file = console.folder.trace(name)
     trace = read_trace(file)
     case = recorded_case(trace, file, KeptFiles(file, None))
@@ -129,7 +137,10 @@ def form(console: Console, given: Values, name: str, mistake: str = "") -> Respo
 
 
 def _files(console: Console) -> list[str]:
-    """Those that a case can go into, none of another folder; the console's own is first, and may not be there yet."""
+    """Returns the files of this folder that a case can be added to.
+
+    The first file is the console's own, which may not exist yet.
+    """
     own = shortened(console.folder.path / "cases.yaml")
     return list(dict.fromkeys(map(str, (own, *find(console.plugin, console.folder.path).of("suite", own=True)))))
 

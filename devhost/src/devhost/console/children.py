@@ -1,6 +1,6 @@
-"""The commands of devhost that the console started, as processes.
+"""Runs devhost commands as child processes of the console.
 
-What a run did is in its trace; what its command printed is in a file beside it.
+The trace of a run records what the run did. A file beside the trace holds the output of its command.
 """
 
 import signal
@@ -18,19 +18,22 @@ from devhost.terminal.tables import printable
 
 
 class Child:
-    """One command of devhost, in a session of its own, so that Ctrl-C in the console's terminal does not reach it."""
+    """One devhost command in its own session, so that Ctrl-C in the console's terminal does not reach the command."""
 
     def __init__(self, arguments: Sequence[str], output: Path, errors: Path | None = None) -> None:
-        """`arguments` of devhost; `output`: where what it prints goes; `errors`: where its standard error goes alone.
+        """Starts devhost with these arguments.
 
-        ConsoleError if the system refuses it, as it does an argument of more than 128 KiB, or a full disk.
+        Standard output goes to the file `output`. Standard error goes to the same file unless `errors` names another.
+        Raises ConsoleError if the system cannot start the command, for example because an argument is longer than
+        128 KiB or the disk is full.
         """
         self.output = output
         self.told = 0
-        """How many lines it got."""
+        """How many lines were sent to the command."""
         self.asked = 0
+        """How many questions were sent to the command."""
         self.answered = ""
-        """How many of them were questions; the id of the form that the last answer was for."""
+        """The id of the form that the last line answered; empty if the line was a question."""
         self.began = time.time()
         self._telling = threading.Lock()
         try:
@@ -52,14 +55,15 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it goes on; below 0 for a signal."""
+        """The exit code, or `None` while the command is running. A code below 0 stands for a signal."""
         return self._process.poll()
 
     def tell(self, line: str, after: int | None = None, form: str = "") -> bool:
-        """Sends a line to its input; whether it was sent.
+        """Sends a line to the command's input and returns whether it was sent.
 
-        `after`: how many lines it must have got, because what is told answers the last one's turn. `form`: the id of
-        the form that it answers; without one it is a question.
+        With `after`, the line is sent only if exactly `after` lines were sent before, because the line responds to the
+        turn of the last line. `form` is the id of the form that the line answers. Without `form`, the line is a
+        question.
         """
         with self._telling:
             pipe = self._process.stdin
@@ -71,20 +75,20 @@ class Child:
             try:
                 pipe.write(line.encode() + b"\n")
                 pipe.flush()
-            except OSError:  # it has ended meanwhile
+            except OSError:  # the command has ended in the meantime
                 return False
         return True
 
     def stop(self) -> None:
-        """Ends the turn that goes on, as Ctrl-C does in a chat."""
+        """Ends the current turn, as Ctrl-C does in a chat."""
         self._process.send_signal(signal.SIGINT)
 
     def end(self) -> None:
-        """It ends its plugins itself."""
+        """Terminates the command, which then ends its plugins."""
         self._process.terminate()
 
     def wait(self) -> None:
-        """What has not ended in ten seconds is killed."""
+        """Waits for the command to end and kills it after ten seconds."""
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
@@ -92,7 +96,7 @@ class Child:
 
 
 def answer_of(arguments: Sequence[str]) -> str:
-    """What a short command of devhost prints; ConsoleError with what it says if it fails."""
+    """Returns the output of a short devhost command. Raises ConsoleError with the command's message after a failure."""
     command = devhost_command(sys.executable, arguments)
     ended = subprocess.run(command, check=False, capture_output=True, stdin=subprocess.DEVNULL, text=True)
     if ended.returncode:
@@ -100,31 +104,36 @@ def answer_of(arguments: Sequence[str]) -> str:
     return ended.stdout
 
 
-# All children of a console, by the names of their runs; they end with it.
+# All child processes of a console, by the names of their runs. The processes end when the console ends.
 
 MOST = 8
-"""That go on at once: each holds a process for devhost and one for each plugin."""
+"""How many commands may run at once. Each command has a process for devhost and one for each plugin."""
 
 
 class Children:
+    """The child processes of a console by the names of their runs."""
+
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._children: dict[str, Child] = {}
         self._changing = threading.Lock()
 
     def start(self, name: str, arguments: Sequence[str], output: Path, errors: Path | None = None) -> Child:
-        """The child of a new run; ConsoleError if one of this name goes on, BusyError if too many do."""
+        """Starts a child for a new run.
+
+        Raises ConsoleError if a child of this name is running, and BusyError if too many children are running.
+        """
         with self._changing:
             running = tuple(filter(self.is_running, self._children))
             if name in running:
-                raise ConsoleError(f"{name} goes on already")
+                raise ConsoleError(f"{name} is already running")
             if len(running) >= self._most:
                 raise BusyError(running)
             child = self._children[name] = Child(arguments, output, errors)
         return child
 
     def of(self, name: str) -> Child | None:
-        """None for a run that this console did not start."""
+        """Returns the child of a run, or `None` if this console did not start the run."""
         return self._children.get(name)
 
     def is_running(self, name: str) -> bool:

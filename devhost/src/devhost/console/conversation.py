@@ -1,4 +1,4 @@
-"""What a run waits for, and what a person says to it."""
+"""Determines what a run is waiting for, and sends a person's input to the run."""
 
 import json
 import signal
@@ -19,17 +19,20 @@ from devhost.node.outputs.run import Run
 from devhost.trace.flow import TIMEOUT, FormAsked
 from devhost.trace.lines import is_written
 
-# The lines that a chat reads.
+# The lines that are sent to a chat.
 
 
 def rejected(reason: str) -> str:
-    """The reason alone could be an approval, such as "ok", unless it begins with a no."""
+    """Returns the line that rejects calls for a reason.
+
+    A reason such as "ok" alone would be an approval, so "no" is put before it unless it already begins with "no".
+    """
     says_no = reason.casefold().partition(",")[0] in {"", NO}
     return json.dumps((reason or NO) if says_no else f"{NO}: {reason}")
 
 
 def said(words: str) -> str:
-    """A space makes a text of what would be a command."""
+    """Returns the line that sends words as a question. A leading space keeps "/…" from being read as a command."""
     return json.dumps(f" {words}" if words.startswith("/") else words)
 
 
@@ -38,7 +41,10 @@ def values_in(form: FormAsked, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def answered(form: FormAsked | None, given: Mapping[str, str]) -> str:
-    """A field that is as it is shown is not sent: its secrets are not shown."""
+    """Returns the line that answers a form. Raises ConsoleError if the form was answered already or is not valid.
+
+    Unchanged fields are left out, because the page does not show the secrets in them.
+    """
     if form is None or form.form != given.get("form"):
         raise ConsoleError("this form is answered already: the flow has gone on since the page was loaded")
     if (button := given.get("press")) is None:
@@ -51,7 +57,11 @@ def answered(form: FormAsked | None, given: Mapping[str, str]) -> str:
 
 
 def obey(child: Child | None, name: str, given: Mapping[str, str], form: FormAsked | None = None) -> None:
-    """Does what a page asks; ConsoleError if that cannot be. `told`: the child's lines by then; `form`: what waits."""
+    """Carries out the request of a page. Raises ConsoleError if the request is not possible.
+
+    The field `told` is the number of lines that were sent to the child when the page was loaded. `form` is the form
+    that waits for an answer.
+    """
     if child is None or child.exit_code is not None:
         raise ConsoleError(f"the conversation {name} is over: start it again")
     words = given.get("words", "").strip()
@@ -68,11 +78,11 @@ def obey(child: Child | None, name: str, given: Mapping[str, str], form: FormAsk
         case "reject":
             _tell(child, told, rejected(words))
         case "say" if not words:
-            raise ConsoleError("a question needs words")
+            raise ConsoleError("the question is empty")
         case "say":
             _tell(child, told, said(words))
         case other:
-            raise ConsoleError(f"a run cannot be told to {other!r}")
+            raise ConsoleError(f"unknown action {other!r}")
 
 
 def _tell(child: Child, told: str, line: str, form: str = "") -> None:
@@ -80,18 +90,24 @@ def _tell(child: Child, told: str, line: str, form: str = "") -> None:
         raise ConsoleError("this was not sent: the conversation has gone on or ended since the page was loaded")
 
 
-# What a conversation waits for: a pure function over the turns of its trace and what is known of its child.
+# The state of a conversation is computed from the turns of its trace and from what is known about its child process.
 
 type Word = Literal["running", "question", "approval", "form", "elsewhere", "over"]
-"""`elsewhere`: a process that is not this console's writes its trace. `over`: none does."""
+"""The kind of a state. `elsewhere` means that a process which this console did not start writes the trace.
+
+`over` means that no process writes the trace.
+"""
 
 
 @dataclass(frozen=True)
 class ConversationState:
+    """What a conversation is waiting for."""
+
     word: Word
     calls: tuple[object, ...] = ()
-    """Those that wait for approval, as the run put them out."""
+    """The calls that wait for approval, as the run output them."""
     form: FormAsked | None = None
+    """The form that waits for an answer."""
 
 
 def state_of(
@@ -102,10 +118,12 @@ def state_of(
     is_written: bool = False,
     converses: bool = True,
 ) -> ConversationState:
-    """`ended`: of each turn that has an end, in order, the runs of strategies; `is_written`: by any process.
+    """Returns what the conversation is waiting for.
 
-    `asked`: how many questions the child got, each of which is a turn; None without a child that goes on. `form`: that
-    of a flow, which waits. `converses`: whether the child is a chat; any other command reads no questions.
+    `ended` has the strategy runs of each turn that has ended, in order. `asked` is the number of questions sent to the
+    child, one for each turn, or `None` if no child is running. `form` is a flow's form that waits for an answer.
+    `is_written` says whether any process writes the trace. `converses` says whether the child is a chat; any other
+    command reads no questions.
     """
     if asked is None:
         if is_written:
@@ -123,7 +141,7 @@ def state_of(
     return ConversationState("question")
 
 
-# What the page of a run says about going on with it.
+# What the page of a run shows about the conversation and how to continue it.
 
 ENDED = 128 + signal.SIGTERM
 """The exit code of a command that the console ended."""
@@ -131,19 +149,26 @@ ENDED = 128 + signal.SIGTERM
 
 @dataclass(frozen=True)
 class WaitingConversation:
+    """The state of a conversation and the texts that its page shows with it."""
+
     state: ConversationState
     told: int
+    """How many lines were sent to the child."""
     awaited: tuple[str, float] | None
-    """What is under way, with a name if it has one, and since when in seconds since 1970."""
+    """The name of the unfinished step, which may be empty, and when it began, in seconds since 1970."""
     suggestion: str
+    """The text that the page suggests as the next question."""
     printed: str
-    """By a command that could not start or has failed, without colours; of one that starts the last line."""
+    """The output of a command that failed or could not start, or the last line while a command is starting."""
     command: str
-    """For a terminal; empty for a run that no form started."""
+    """The command to type in a terminal; empty for a run that no form started."""
 
 
 def form_of(child: Child | None, seen: ReadTrace) -> FormAsked | None:
-    """The flow's that waits; it takes a moment until the flow goes on after an answer."""
+    """Returns the form that waits for an answer, or `None` if an answer was just sent.
+
+    After an answer, the trace still shows the form as waiting until the flow continues.
+    """
     is_answered = child is not None and seen.form is not None and seen.form.form == child.answered
     if is_answered:
         return None
@@ -151,6 +176,7 @@ def form_of(child: Child | None, seen: ReadTrace) -> FormAsked | None:
 
 
 def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: ReadTrace) -> WaitingConversation:
+    """Returns what the page of a run shows about its conversation."""
     setup = folder.setup(name)
     turns = seen.turns
     state = state_of(
@@ -178,13 +204,13 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: ReadTrac
 
 
 def suggestion(setup: Setup | None, questions: Sequence[str], state: ConversationState) -> str:
-    """What the script's user says next, if the conversation so far is the script's; empty if there is nothing."""
+    """Returns the script's next user message if the conversation has followed the script so far, or an empty text."""
     if setup is None or state.word not in {"question", "approval"}:
         return ""
     options = setup.options
     try:
         script = options.read_script(options.strategy)
-    except (HostError, OSError):  # it was changed since
+    except (HostError, OSError):  # the script has been changed since
         return ""
     if not 0 < len(questions) <= len(script.then) or gist(questions[0]) != gist(script.query):
         return ""
@@ -193,4 +219,4 @@ def suggestion(setup: Setup | None, questions: Sequence[str], state: Conversatio
     if state.word == "approval":
         return approval or query
     heard = all(words in said for words, said in zip(questions[1:], answers, strict=False))
-    return query if heard else ""  # after another answer, the next words may answer what was never asked
+    return query if heard else ""  # after a different reply, the script's next message may not fit

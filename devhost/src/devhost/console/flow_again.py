@@ -1,4 +1,4 @@
-"""A flow's run once more, with another question, other inputs, or other answers to its forms."""
+"""Runs a flow again with another question, other inputs, or other answers to its forms."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,25 +25,28 @@ LABELS = {
     QUESTION: ("p.query", "Question"),
 }
 KEPT = ("plugin", "tools", "http", "code")
-"""What the new run takes over from how the run was started."""
+"""The form values that the new run takes over from the earlier one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlowAgain(RunForm):
+    """A form that runs a recorded flow again."""
+
     labels = LABELS
     name: str
     questions: Sequence[str]
-    """The questions of all turns of the conversation. A workflow has its name there."""
+    """The questions of all turns of the conversation, or the name of a workflow that takes no question."""
     was: Setup
+    """The setup of the recorded run."""
     script: Path | None
-    """The script of the run, if a form started the run with one."""
+    """The script of the recorded run, if a form started that run with one."""
     has_forms: bool
     recorded: Path
-    """The script that says again what was recorded. It is written when the run starts."""
+    """The script that repeats the recorded answers, which is written when the new run starts."""
 
     @property
     def answers(self) -> str:
-        """`recorded`, `script` or `real`."""
+        """The source of the model's answers: `recorded`, `script` or `real`."""
         if self.script is None:
             return self.values.get("answers", "recorded")
         return self.values.get("answers", "script")
@@ -72,7 +75,10 @@ class FlowAgain(RunForm):
 
 
 def form_of(console: Console, name: str, trace: Trace, values: Values) -> FlowAgain:
-    """TraceError for a flow that did not begin, FlowFileError for one whose file is not there any more."""
+    """Returns the form filled with `values`.
+
+    Raises TraceError if the flow did not begin, and FlowFileError if its file no longer exists.
+    """
     was = console.folder.setup(name) or Setup()
     turns = last_conversation(trace)
     if not turns:
@@ -103,7 +109,7 @@ def form_of(console: Console, name: str, trace: Trace, values: Values) -> FlowAg
 
 
 def with_recording(form: FlowAgain, trace: Trace, file: Path) -> FlowAgain:
-    """Writes the script that the new run plays; a run that cannot be recorded is the form's mistake."""
+    """Writes the script that the new run plays. If the run cannot be recorded, the returned form has the mistake."""
     if form.answers == "script":
         return form
     try:
@@ -115,7 +121,10 @@ def with_recording(form: FlowAgain, trace: Trace, file: Path) -> FlowAgain:
 
 
 def _without(script: JsonObject, *, asks: bool) -> JsonObject:
-    """What was expected of the run is not expected of one with another question; `asks`: nor are forms answered."""
+    """Returns the script without expectations, which do not apply to another question.
+
+    With `asks`, the answers to forms are removed, too, because a person answers them.
+    """
     left_out = {"expect"}
     if asks:
         left_out.add("answers")

@@ -1,4 +1,4 @@
-"""The runs of a folder: each is a trace, with what the console knows of it beside it."""
+"""A folder of runs. Each run is a trace, and the console keeps its own files about the run beside it."""
 
 import os
 import re
@@ -21,31 +21,31 @@ TRACE = ".jsonl"
 OUTPUT = ".output.txt"
 DELETED = "deleted"
 BEGUN = re.compile(r"^\d{8}-\d{6}-")
-"""The time at the beginning of a run's name."""
+"""Matches the time at the beginning of a run's name."""
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Traces that a command wrote there are runs, too."""
+    """A folder of runs. A trace that a command wrote there is a run, too."""
 
     path: Path
 
     @classmethod
     def opened(cls, path: Path) -> Self:
-        """The folder, made if it is missing; ConsoleError if it cannot be."""
+        """Returns the folder and creates it if it is missing. Raises ConsoleError if the folder cannot be created."""
         with worded(lambda why: ConsoleError(f"--runs {path}: no run can be written there: {why}")):
             path.mkdir(parents=True, exist_ok=True)
         return cls(path)
 
     def names(self) -> Sequence[str]:
-        """The names of all runs that have a trace, and of those that only have a setup yet."""
+        """Returns the names of all runs, including runs that have only a setup so far."""
         return sorted(self.stamps())
 
     def stamps(self) -> Mapping[str, str]:
-        """By name, a text for each run that is another one whenever a file of the run has changed.
+        """Returns a stamp for each run by its name. The stamp changes whenever a file of the run changes.
 
-        It holds times, sizes and numbers of the files; the second time cannot be set, unlike the first one. A folder
-        that was deleted has no runs.
+        A stamp contains the times, sizes and inode numbers of the files. A program can set the first time (mtime), but
+        not the second (ctime). A folder that was deleted has no runs.
         """
         found: dict[str, str] = {}
         for file in sorted(_files_in(self.path), key=lambda file: file.name):
@@ -56,7 +56,7 @@ class RunFolder:
                 if not file.is_file():
                     continue
                 now = file.stat()
-            except OSError:  # it was deleted meanwhile
+            except OSError:  # the file was deleted in the meantime
                 continue
             stamp = f"{now.st_mtime_ns} {now.st_ctime_ns} {now.st_size} {now.st_ino}"
             if name in found:
@@ -66,24 +66,25 @@ class RunFolder:
         return found
 
     def new_name(self, about: str) -> str:
-        """Of a run that begins now: the time, what it is about, and a few random letters.
+        """Returns a name for a run that begins now: the time, what the run is about, and a few random letters.
 
-        What it is about may be the name of an earlier run: the time of that one is left out.
+        `about` may be the name of an earlier run. The time at the beginning of that name is dropped.
         """
         words = re.sub(r"[^A-Za-z0-9_]+", "-", BEGUN.sub("", about)).strip("-")[:40] or "run"
         return f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{words}-{secrets.token_hex(2)}"
 
     def trace(self, name: str) -> Path:
-        """The trace of a run that exists, although it may not have one yet; UnknownRunError for any other name."""
+        """Returns the path of a run's trace, which may not exist yet. Raises UnknownRunError for any other name."""
         if is_name(name) and any(self.beside(name, ending).is_file() for ending in (TRACE, SETUP)):
             return self.beside(name, TRACE)
         raise UnknownRunError(f"there is no run {name!r} in {self.path}")
 
     def beside(self, name: str, ending: str) -> Path:
+        """Returns the path of a run's file with this suffix."""
         return self.path / f"{name}{ending}"
 
     def setup(self, name: str) -> Setup | None:
-        """None for a run that no form started, and for a file of another version."""
+        """Returns the setup of a run, or `None` if no form started the run or another version wrote the setup."""
         try:
             return Setup.model_validate_json(read_file(self.beside(name, SETUP)))
         except (OSError, ValueError):
@@ -91,7 +92,7 @@ class RunFolder:
 
     def delete(self, name: str) -> None:
         """Moves the files of a run that has ended to the folder `deleted`."""
-        self.trace(name)  # refuses what is not the name of a run, such as a path
+        self.trace(name)  # raises UnknownRunError for anything but the name of a run, such as a path
         (self.path / DELETED).mkdir(exist_ok=True)
         for ending in (TRACE, SETUP, OUTPUT, BESIDE_A_TRACE):
             file = self.beside(name, ending)
@@ -100,7 +101,7 @@ class RunFolder:
 
 
 def changed_in(stamp: str) -> int:
-    """When the first file of a stamp was changed, in nanoseconds."""
+    """Returns the time when the first file of a stamp was last changed, in nanoseconds since 1970."""
     return int(stamp.partition(" ")[0])
 
 
@@ -113,10 +114,11 @@ def _files_in(folder: Path) -> Sequence[os.DirEntry[str]]:
 
 
 type Change = tuple[int, int]
-"""Time and size of a file; another value whenever the file has changed."""
+"""The time and size of a file, which differ whenever the file has changed."""
 
 
 def changed_at(file: Path) -> Change:
+    """Returns when the file was last changed and its size, or `(0, -1)` if it does not exist."""
     try:
         status = file.stat()
     except OSError:
@@ -125,11 +127,11 @@ def changed_at(file: Path) -> Change:
 
 
 MOST_BYTES = 40_000
-"""A plugin can print without end."""
+"""How many bytes of a command's output are read, because a plugin can print without end."""
 
 
 def last_printed(file: Path) -> str:
-    """The last `MOST_BYTES`, without colours and control characters; empty if there is no file to read."""
+    """Returns the last `MOST_BYTES` of a file without colors and control characters; empty if it cannot be read."""
     try:
         with open_file(file) as output:
             output.seek(max(0, output.seek(0, 2) - MOST_BYTES))

@@ -1,4 +1,4 @@
-"""The forms that start a run: fields from a strategy's YAML or a flow's Start node, and what is wrong in them."""
+"""The forms that start a run, with fields from a strategy's YAML or from a flow's Start node."""
 
 import re
 from abc import ABC, abstractmethod
@@ -20,17 +20,20 @@ from devhost.scenario import PICKED
 
 type Widget = Literal["text", "json", "number", "select", "shown"]
 type Options = Sequence[tuple[str, str]]
-"""To choose from: value and label of each."""
+"""The choices of a field, as pairs of value and label."""
 KINDS: Mapping[object, str] = {"number": "number", "checkbox": "boolean", "select": "select", "json_object": "object"}
-"""By the type of a field of the Start node, that of a parameter; all others are texts."""
+"""The parameter type for each type of Start node field. Fields of all other types become texts."""
 
 
 @dataclass(frozen=True)
 class InputField:
+    """A field for one parameter or input."""
+
     declared: Parameter
     base: str
-    """What the scenario sets, as a person would type it: JSON for anything but a text; empty for nothing."""
+    """The value from the scenario as a person would type it, which is JSON for anything but a text."""
     text: str
+    """The text that the field shows."""
 
     @classmethod
     def of(cls, declared: Parameter, base: object, values: Values) -> Self:
@@ -54,10 +57,10 @@ class InputField:
 
     @property
     def widget(self) -> Widget:
-        """A scenario may set any parameter to a variable, which only a text can show."""
+        """The kind of form control. Any parameter may be set to a variable, which only a text field can show."""
         kind = self.declared.type
         texts = (self.base, self.text)
-        if kind in PICKED | {"secret-input"}:  # secrets belong into no form
+        if kind in PICKED | {"secret-input"}:  # a form must not ask for secrets
             return "shown"
         if kind == "number" and all(map(_is_number, texts)):
             return "number"
@@ -105,20 +108,20 @@ def _is_number(text: str) -> bool:
         return False
 
 
-# A form, and what is wrong in it.
+# A form and its mistake.
 
 
 WRONG = (HostError, OSError, ValueError)
-"""What reading what a form holds raises."""
+"""Errors that reading the values of a form may raise."""
 
 
 type Labels = Mapping[str, tuple[str, str]]
-"""By the name of an option or of an error's field: id and label of the form's field."""
+"""The id and the label of a form field, by the name of a command's option or of an error's field."""
 OF_A_COMMAND = (
     (r"Name the plugin's folder.*?, set \w+, or run devhost in it", "Start devhost ui in its folder"),
     ("Give the folder of the tool plugin with --tools DIR", "Tick its plugin at “Tool plugins”"),
     ("so say which tools: --tools DIR", "so give them to devhost fork in a terminal"),
-    (r"--(?:input|param) (?=[^ =]+: )", ""),  # of "--input topic: …", in which the name is enough
+    (r"--(?:input|param) (?=[^ =]+: )", ""),  # in "--input topic: …", the name is enough
     (r"give it with --input \S+", "fill it in"),
     (r"give each with --input \S+", "fill them in"),
     (r"--(?:arg|file) (\S+)=(?:VALUE|PATH)", r"\1"),
@@ -128,7 +131,7 @@ OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?: [A-Z]{2,}\b)?")
 
 
 def in_words_of_the_page(sentence: str, labels: Labels) -> str:
-    """An error of a command, with the form's fields in place of options."""
+    """Returns a command's error message with the labels of form fields in place of options."""
     for said, words in OF_A_COMMAND:
         sentence = re.sub(said, words, sentence)
     return OPTION.sub(lambda found: f"“{labels[found[1]][1]}”" if found[1] in labels else found[0], sentence)
@@ -136,33 +139,37 @@ def in_words_of_the_page(sentence: str, labels: Labels) -> str:
 
 @dataclass(frozen=True)
 class Mistake:
+    """A mistake in a form, as its page reports it."""
+
     target: str
-    """The id of the element that corrects it; empty for none."""
+    """The id of the form element to correct; empty if no single element is wrong."""
     label: str
     sentence: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunForm(ABC):
+    """A form that starts a run."""
+
     labels: ClassVar[Labels]
     values: Values
     fields: tuple[InputField, ...] = ()
     question: str | None = None
-    """None of a workflow, which takes none."""
+    """The question, or `None` for a workflow, which takes no question."""
     mistake: Mistake | None = None
 
     @property
     @abstractmethod
     def setup(self) -> Setup:
-        """Only what was changed."""
+        """How the form starts a run. Unchanged parameters are left out."""
 
     @property
     def changed(self) -> dict[str, str]:
-        """The texts of changed parameters, by their names in the form."""
+        """The texts of the changed parameters by the names of their form fields."""
         return {TYPED + each.name: each.text for each in self.fields if each.text != each.base}
 
     def refused(self, error: Exception) -> Self:
-        """With the mistake that an error is."""
+        """Returns a copy of the form that reports the error as its mistake."""
         kind, _, name = error.field.partition(".") if isinstance(error, HostError) else ("", "", "")
         target, label = self.labels.get(kind, ("", ""))
         if kind in {"param", QUESTION}:
@@ -172,7 +179,7 @@ class RunForm(ABC):
 
 
 def submitted(console: Console, template: str, form: RunForm, **shown: object) -> Response:
-    """Starts what the form asks for, or shows the form again with what is wrong in it."""
+    """Starts the run that the form describes, or shows the form again with its mistake."""
     try:
         if form.mistake is None:
             form.setup.check(console.folder.trace)

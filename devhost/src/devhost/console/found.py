@@ -1,4 +1,4 @@
-"""What there is to run in the folder in which the console was started: scripts, flows, suites and plugins."""
+"""Finds what can be run in the folder where the console was started: scripts, flows, suites and plugins."""
 
 import os
 import re
@@ -22,48 +22,51 @@ SIGNS: Mapping[Kind, re.Pattern[bytes]] = {
     "flow": re.compile(rb"^kind: *app\b", re.MULTILINE),
     "script": re.compile(rb"^(?:turns|recorded|extends):", re.MULTILINE),
 }
-"""The kinds of YAML files by a key at the beginning of a line. The first that fits counts."""
+"""Patterns that identify a kind of YAML file by a key at the beginning of a line. The first match counts."""
 PLUGINS: Mapping[Kind, re.Pattern[bytes]] = {
     "strategy plugin": re.compile(rb"^  agent_strategies:", re.MULTILINE),
     "tool plugin": re.compile(rb"^  tools:", re.MULTILINE),
     "model plugin": re.compile(rb"^  models:", re.MULTILINE),
 }
 DEEPEST = 3
-"""Folders below the one that is searched."""
+"""How many levels of subfolders are searched."""
 MOST_BYTES = 100_000
 CASE = ".case.yaml"
-"""The end of the name of what a suite in the folder of runs plays: it stays when the run goes."""
-NOT_SEARCHED = frozenset({"dist", "node_modules", "site-packages", "tests"})  # dist: copies to be packed
+"""The suffix of a script that a suite in the folder of runs plays. The script stays when its run is deleted."""
+NOT_SEARCHED = frozenset({"dist", "node_modules", "site-packages", "tests"})  # "dist" holds copies to be packed
 
 
 @dataclass(frozen=True)
 class FoundFiles:
-    """All paths, those below the current folder first, and as a person would type them."""
+    """The files and plugins that were found, with paths as a person would type them."""
 
     files: Mapping[Kind, list[Path]]
     plugins: Sequence[Path]
-    """Strategy plugins, the one to use unless another is chosen first."""
+    """Strategy plugins. The first plugin is used unless another is chosen."""
     examples: Sequence[Path]
-    """The folders of the examples of that one."""
+    """The folders of the examples of the first strategy plugin."""
 
     @property
     def plugin(self) -> Path:
-        """The first; ParameterError if there is none."""
+        """The strategy plugin to use. Raises ParameterError if there is none."""
         if self.plugins:
             return self.plugins[0]
         return nearest_strategy_plugin()
 
     def of(self, *kinds: Kind, own: bool | None = None) -> list[Path]:
-        """`own`: only those that are no examples, or only examples."""
+        """Returns the files of these kinds, those below the current folder first.
+
+        `own` selects files that are not examples if true, and only examples if false.
+        """
         found = (path for kind in kinds for path in self.files.get(kind, ()))
         kept = (path for path in found if own in {None, not any(map(path.is_relative_to, self.examples))})
         return sorted(kept, key=lambda path: (path.is_absolute(), path))
 
 
 def find(plugin: Path | None, runs: Path) -> FoundFiles:
-    """In the current folder and among the plugin's examples, and the suites in the folder of runs.
+    """Searches the current folder, the plugin's examples, and the suites in the folder of runs.
 
-    `plugin`: None for the nearest strategy plugin.
+    `plugin` is a strategy plugin, or `None` for the nearest one.
     """
     try:
         usual = [plugin or nearest_strategy_plugin()]
@@ -82,19 +85,19 @@ def find(plugin: Path | None, runs: Path) -> FoundFiles:
 
 
 def _below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
-    for path, folders, names in os.walk(folder):
+    root = os.fspath(folder)
+    left_out = None if besides is None else os.path.realpath(besides)
+    for path, folders, names in os.walk(root):
         here = Path(path)
-        deep = len(here.relative_to(folder).parts) >= DEEPEST
-        if deep:
-            kept = []
-        else:
+        kept = []
+        if path.removeprefix(root).count(os.sep) < DEEPEST:
             kept = sorted(each for each in folders if not each.startswith(".") and each not in NOT_SEARCHED)
-        folders[:] = [each for each in kept if besides is None or (here / each).resolve() != besides.resolve()]
+        folders[:] = [each for each in kept if os.path.realpath(here / each) != left_out]
         yield from (here / name for name in sorted(names) if name.endswith((".yaml", ".yml", SUFFIX)))
 
 
 def kind_of(file: Path) -> Kind | None:
-    """None for what is none of these, or cannot be read."""
+    """Returns the kind of a file, or `None` if the file has another kind or cannot be read."""
     if file.suffix == SUFFIX:
         return "flow"
     try:
@@ -112,9 +115,10 @@ QUERY = re.compile(rb"^query:", re.MULTILINE)
 
 
 def asks(script: Path) -> bool:
-    """Whether it has a question, or one that it extends: only `devhost fork` can use one without.
+    """Returns whether the script or a script that it extends has a question.
 
-    A script that cannot be read is taken for one that has: its form says what is wrong.
+    Only `devhost fork` can use a script without a question. A script that cannot be read counts as having one, so that
+    its form reports the error.
     """
     try:
         with open_file(script) as opened:
@@ -126,7 +130,7 @@ def asks(script: Path) -> bool:
 
 
 def shortened(file: Path) -> Path:
-    """From the current folder, if the file is in it, as a person would type it; else absolute."""
+    """Returns the path as a person would type it: relative if it is below the current folder, absolute otherwise."""
     relative = os.path.relpath(file)
     if relative.startswith(os.pardir):
         return file.resolve()
@@ -134,7 +138,7 @@ def shortened(file: Path) -> Path:
 
 
 def label_of(path: Path) -> str:
-    """To choose the file or folder by: its name, then the folder that it is in, from the current one."""
+    """Returns a label for a file or folder: its name, followed by its parent folder relative to the current one."""
     place = os.path.relpath(path.parent)
     name = path.stem or path.absolute().name
     if place == os.curdir:
@@ -143,7 +147,7 @@ def label_of(path: Path) -> str:
 
 
 def own_tools(script: Path) -> tuple[Path, ...]:
-    """The tool plugin in whose folder the script is, as an example's script is in that of its tools."""
+    """Returns the tool plugin whose folder contains the script, as is the case for an example."""
     folders = script.absolute().parents
     manifest = next((folder / MANIFEST for folder in folders if (folder / MANIFEST).is_file()), None)
     if manifest is None or kind_of(manifest) != "tool plugin":

@@ -1,4 +1,4 @@
-"""All runs of a folder. What their files say is read once, and kept in a file beside them for the next console."""
+"""The index of all runs in a folder. Each run is read once and stored in a file there for the next console."""
 
 import json
 import os
@@ -19,36 +19,41 @@ from devhost.text import read_file, write_file
 from devhost.trace.lines import is_written
 
 FILE = ".list.jsonl"
-"""A run cannot have this name."""
+"""The name of the stored index. No run can have this name."""
 DEVHOST = Path(__file__).parents[1]
 AT_ONCE = 100
-"""How many runs a page waits for, the newest: so many are on it. A thread reads the others."""
+"""How many of the newest runs a page waits for, as many as it shows. A thread reads all other runs."""
 TOGETHER = 500
-"""How many runs are added to the file at a time."""
+"""How many runs the thread adds to the file at a time."""
 MOST_BYTES = 1024 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class IndexedRun:
-    """What the files of a run said when they had this stamp."""
+    """The state of a run's files when they had this stamp."""
 
     name: str
     stamp: str
     listed: ListedRun
     is_released: bool
-    """No process wrote the trace. A writer empties the trace first, so that this holds as long as the stamp does."""
+    """Whether no process was writing the trace.
+
+    The value holds as long as the stamp is the same, because a new writer first empties the trace.
+    """
 
 
 @dataclass(frozen=True)
 class RunList:
     runs: Sequence[ListedRun]
-    """The newest first. Those whose files are not traces, too: those have a problem."""
+    """All runs, newest first. A run whose file is not a trace is in the list, too, and has a `problem`."""
     unread: int = 0
-    """How many files a thread still reads: it begins with the newest."""
+    """How many files a thread still has to read, beginning with the newest."""
 
 
 @dataclass
 class Index:
+    """All runs of a folder, kept up to date as their files change."""
+
     folder: RunFolder
     at_once: int = AT_ONCE
     _known: Mapping[str, IndexedRun] | None = None
@@ -56,7 +61,10 @@ class Index:
     _reader: threading.Thread | None = None
 
     def runs(self, is_running: Callable[[str], bool]) -> RunList:
-        """`is_running`: whether the run of this name has a process of this console, which will write its trace."""
+        """Returns the runs as they are now.
+
+        `is_running` reports whether this console has a process for the run of this name, which will write the trace.
+        """
         with self._changing:
             stamps = self.folder.stamps()
             earlier = read_kept(self.folder) if self._known is None else self._known
@@ -74,19 +82,22 @@ class Index:
         return RunList(sorted(listed, key=_age, reverse=True), len(later))
 
     def _learn(self, known: Mapping[str, IndexedRun], found: Sequence[IndexedRun]) -> Mapping[str, IndexedRun]:
-        """All that is known then. A trace that a process writes is not kept in the file: it changes all the time."""
+        """Adds the runs that were found and returns all known runs.
+
+        A run whose trace is still being written is not stored in the file, because it changes all the time.
+        """
         self._known = {**known, **{each.name: each for each in found}}
         keep(self.folder, [each for each in found if each.is_released])
         return self._known
 
     def _ended(self, written: Iterable[IndexedRun]) -> Iterator[IndexedRun]:
-        """Those whose traces a process has written, and does not any more."""
+        """Yields the runs whose traces are no longer being written."""
         for each in written:
             if not _has_writer(self.folder, each.name):
                 yield replace(each, is_released=True)
 
     def _read_later(self, stamps: Mapping[str, str]) -> None:
-        """In a thread. What a page reads meanwhile is read twice, and says the same."""
+        """Reads runs in a thread. A run that a page reads in the meantime is read twice, with the same result."""
         names = list(stamps)
         for first in range(0, len(names), TOGETHER):
             found = list(read(self.folder, {name: stamps[name] for name in names[first : first + TOGETHER]}))
@@ -105,12 +116,15 @@ def _with_state(known: IndexedRun, is_running: Callable[[str], bool]) -> ListedR
 
 
 def read(folder: RunFolder, stamps: Mapping[str, str]) -> Iterator[IndexedRun]:
-    """Those that still exist. The stamps are older than what is read, and so is the look for a writer."""
+    """Yields the runs that still exist.
+
+    The stamps were taken before the files are read, and each check for a writer is made before its file is read.
+    """
     for name, stamp in stamps.items():
         is_released = not _has_writer(folder, name)
         try:
             yield IndexedRun(name, stamp, read_run(folder, name), is_released)
-        except (UnknownRunError, OSError):  # it was deleted meanwhile
+        except (UnknownRunError, OSError):  # the run was deleted in the meantime
             continue
 
 
@@ -118,10 +132,10 @@ def _has_writer(folder: RunFolder, name: str) -> bool:
     return is_written(folder.beside(name, TRACE))
 
 
-# The file in which a console finds what another one has read: a line for each run, the last of a name counts.
+# The stored index: one line for each run that a console has read. If a name occurs twice, the last line counts.
 #
-# A line holds for files with its stamp, and for the code that wrote it, so that it says nothing that the traces do not
-# say. The file can be deleted at any time.
+# A line is valid only for files with its stamp and for the code that wrote it. Therefore the stored index never
+# contradicts the traces, and the file can be deleted at any time.
 
 _KNOWN = TypeAdapter(IndexedRun)
 _ALL = TypeAdapter(list[IndexedRun])
@@ -129,13 +143,13 @@ _ALL = TypeAdapter(list[IndexedRun])
 
 @cache
 def _code() -> bytes:
-    """Before each line: another devhost may say something else of the same trace."""
+    """Returns the prefix of each line: a hash of the code, because another version may read a trace differently."""
     code = b"\0".join(file.read_bytes() for file in sorted(DEVHOST.rglob("*.py")))
     return sha256(code).hexdigest()[:16].encode()
 
 
 def read_kept(folder: RunFolder) -> Mapping[str, IndexedRun]:
-    """By name. A line that was cut off, or that another devhost wrote, is left out."""
+    """Returns the stored runs by name, without lines that were cut off or written by another version of devhost."""
     file = folder.path / FILE
     try:
         lines = read_file(file, MOST_BYTES).splitlines()
@@ -150,7 +164,10 @@ def read_kept(folder: RunFolder) -> Mapping[str, IndexedRun]:
 
 
 def _known_in(lines: Sequence[bytes]) -> Sequence[IndexedRun]:
-    """All at once takes a third of the time; one by one, a line that cannot be read is left out alone."""
+    """Parses the lines, and leaves out those that are not valid.
+
+    Parsing all lines at once takes a third of the time, so the lines are parsed one by one only after an error.
+    """
     try:
         return _ALL.validate_json(b"[" + b",".join(lines) + b"]")
     except ValueError:
@@ -162,7 +179,7 @@ def _known_in(lines: Sequence[bytes]) -> Sequence[IndexedRun]:
 
 
 def keep(folder: RunFolder, found: Sequence[IndexedRun]) -> None:
-    """Adds lines for those. A folder that cannot be written to is read again by the next console."""
+    """Adds a line for each run to the file. If the folder is not writable, the next console reads the runs again."""
     if not found:
         return
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK

@@ -1,4 +1,4 @@
-"""The list of runs: what each was, how it ended, and which of them a person looks for."""
+"""Reads the facts that the list of runs shows: what was asked, how the run ended, and what it cost."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from devhost.trace.lines import Trace, read_trace
 from devhost.trace.played import WAITS
 from devhost.trace.turns import traced_turns
 
-# A run in a line: what was asked, what came of it, what it cost.
+# One run of the list: its question, its result and its cost.
 
 type State = Literal["answered", "waiting", "failed", "running", "stopped"]
 STATES: tuple[State, ...] = ("answered", "waiting", "failed", "running", "stopped")
@@ -24,21 +24,21 @@ NOT_ENDED = RunEnd("", "limited")
 
 
 def title_of(questions: Sequence[str], otherwise: str) -> str:
-    """What a person calls a run: its first question."""
+    """Returns the first question that has words, as the title of a run."""
     return next((" ".join(question.split()) for question in questions if question.strip()), otherwise)
 
 
 @dataclass(frozen=True)
 class ListedRun:
-    """What the files of a run say. Seconds, tokens and rounds are the sums of its turns."""
+    """The facts from a run's files. Seconds, tokens and rounds are sums over its turns."""
 
     name: str
     began: float
-    """In seconds since 1970."""
+    """The time when the run began, in seconds since 1970."""
     of: str = ""
-    """The run that this one is a fork of."""
+    """The name of the original run, if this run is a fork."""
     details: str = ""
-    """What tells it apart from other runs of the same question."""
+    """Details that distinguish the run from other runs of the same question."""
     strategy: str = ""
     model: str = ""
     questions: tuple[str, ...] = ()
@@ -46,15 +46,16 @@ class ListedRun:
     """The answer of the last turn."""
     error: str = ""
     ending: RunEnd = NOT_ENDED
-    """How the last turn ended, or that a turn is not as expected, or that its form waits."""
+    """The end of the last turn, which may be a failed expectation or a form that waits for an answer."""
     is_unfinished: bool = True
-    """The last turn has no end, or none has begun."""
+    """Whether a turn has not ended, or no turn has begun."""
     seconds: float = 0
     tokens: int = 0
     rounds: int = 0
     problem: str = ""
-    """Why its file is not a trace."""
+    """Why the file is not a valid trace; empty if it is one."""
     goes_on: bool = False
+    """Whether a process writes the trace or is about to."""
 
     @property
     def state(self) -> State:
@@ -70,12 +71,12 @@ class ListedRun:
 
     @property
     def when(self) -> datetime:
-        """In the time zone of this machine."""
+        """The time when the run began, in the time zone of this machine."""
         return datetime.fromtimestamp(self.began).astimezone()
 
     @property
     def badge(self) -> tuple[str, str]:
-        """Words and level."""
+        """The words and the level of the badge in the list."""
         if self.state in {"running", "stopped"}:
             return self.state, "live" if self.goes_on else "limited"
         return self.ending.words, self.ending.level
@@ -85,6 +86,7 @@ class ListedRun:
         return title_of(self.questions, self.strategy or self.name)
 
     def has(self, words: Sequence[str]) -> bool:
+        """Returns whether the texts of the run contain all words, which must be case-folded."""
         return all(word in self._text for word in words)
 
     @cached_property
@@ -102,7 +104,7 @@ class ListedRun:
         return "\n".join(facts).casefold()
 
 
-# Reads what a run's files say. Of a trace, only the lines that it needs are parsed: the rest may be megabytes.
+# Reading a run's files. Only the needed lines of a trace are parsed, because other lines may be megabytes long.
 
 NEEDED = re.compile(
     rb'"event"\s*:\s*"(?:end|flow|flow_end|flow_judged|form_\w+|node_start|node_end)"|"invoke_agent_strategy"'

@@ -1,4 +1,4 @@
-"""A question to a strategy or a flow. What is wrong is said before anything starts."""
+"""The form that asks a strategy or a flow a question. Mistakes are reported before anything starts."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,12 +50,14 @@ LABELS = {
 
 @dataclass(frozen=True, kw_only=True)
 class NewRun(RunForm):
+    """A form with the choices and fields of a new run."""
+
     labels = LABELS
     plugin: PluginDeclaration | None = None
-    """None if it cannot be read."""
+    """The strategy plugin, or `None` if it cannot be read."""
     plugins: Sequence[Path] = ()
     groups: Sequence[tuple[str, Options]] = ()
-    """What can be asked, in groups with a name."""
+    """The strategies, scenarios and flows to choose from, in named groups."""
     description: str = ""
     tool_plugins: Sequence[Path] = ()
     model_plugins: Sequence[Path] = ()
@@ -84,7 +86,10 @@ class NewRun(RunForm):
 
 
 def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun:
-    """`default`: the plugin if none is chosen; None for the usual one. `runs`: the folder of runs."""
+    """Returns the form filled with `values`.
+
+    `default` is the plugin to use if none is chosen, or `None` for the usual one. `runs` is the folder of runs.
+    """
     things = find(default, runs)
     form = NewRun(
         values={"source": "", **values},
@@ -130,7 +135,7 @@ def _choices(things: FoundFiles, declaration: PluginDeclaration | None) -> Itera
 
 
 def _by_folder(what: str, files: Iterable[Path], before: str = FLOW) -> Iterator[tuple[str, Options]]:
-    """A group for each folder; that of the current folder needs no name."""
+    """Yields a group of choices for each folder."""
     folders = dict[str, list[Path]]()
     for file in files:
         folders.setdefault(os.path.relpath(file.parent), []).append(file)
@@ -142,7 +147,7 @@ def _by_folder(what: str, files: Iterable[Path], before: str = FLOW) -> Iterator
 
 
 def _with_fields(form: NewRun, plugin: PluginDeclaration | None) -> NewRun:
-    """With what the case asks for: a strategy's parameters, or the fields of a flow's Start node."""
+    """Returns the form with the fields of its case: a strategy's parameters or the inputs of a flow's Start node."""
     values = form.values
     if plugin is not None:
         values = {**values, "plugin": str(plugin.directory)}
@@ -169,7 +174,7 @@ def _with_fields(form: NewRun, plugin: PluginDeclaration | None) -> NewRun:
 
 
 def form(console: Console, asked: Values) -> Response:
-    """`from`: the name of a run whose setup fills the form; else the address may choose what the form does."""
+    """Shows the form. The address may contain values for the form, or in `from` a run whose setup fills the form."""
     values: Values = {each: asked[each] for each in ("source", "plugin", "strategy", "tools", "mcp") if asked.get(each)}
     if name := asked.get("from"):
         console.folder.trace(name)

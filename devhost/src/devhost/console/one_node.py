@@ -1,4 +1,4 @@
-"""One node of a flow that was played, alone: its variables are a form, filled with what they were in the turn."""
+"""Runs one node of a recorded flow alone. A form shows its variables with their values from the turn."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ from devhost.trace.turns import STRATEGY, TracedTurn, traced_turns
 
 
 def _before(turns: Sequence[TracedTurn], node: str) -> Mapping[str, object]:
-    """By key, the variables as they were when the node began for the last time in the last of the turns.
+    """Returns the variables by key, as they were when the node last began in the last turn.
 
-    Those that the trace does not have are left out.
+    Variables that the trace does not contain are left out.
     """
     *earlier, turn = turns
     facts = turn.facts
@@ -40,9 +40,9 @@ def _before(turns: Sequence[TracedTurn], node: str) -> Mapping[str, object]:
 
 
 def _typed(known: NodeInput, value: object) -> object:
-    """As `devhost flow --input` reads it: a text that would be read as JSON is written as JSON."""
+    """Returns a value in the form that `devhost flow --input` reads: a text that looks like JSON is encoded as JSON."""
     if known.kind == "files":
-        return None  # a trace has their names alone
+        return None  # a trace contains only the names of files
     if known.kind == "json" and isinstance(value, str) and json_or(value, None) is not None:
         return json.dumps(value)
     return value
@@ -65,23 +65,25 @@ def _field(known: NodeInput, before: Mapping[str, object], values: Values) -> In
 
 HINTS: Mapping[str, str] = {"text": "", "json": "JSON, or a text.", "files": "A path after @, such as @picture.png."}
 LABELS: Labels = {}
-"""An error of a node names its variable itself."""
+"""No labels are needed, because an error of a node names its variable."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeForm(RunForm):
+    """A form with the variables of one node."""
+
     labels = LABELS
     name: str
     turn: int
     node: NodeAlone
     known: frozenset[str]
-    """The variables whose values the trace has: those may be empty."""
+    """The variables whose values are in the trace. Only such a variable may be sent as an empty text."""
     was: Mapping[str, str]
-    """How the flow was started."""
+    """The form values that started the flow."""
 
     @property
     def setup(self) -> Setup:
-        """All variables, because nothing else says what they were."""
+        """How to run the node, with all variables, because no other file contains their values."""
         kept = {key: value for key, value in self.was.items() if not key.startswith(TYPED)}
         given = {TYPED + each.name: each.text for each in self.fields if each.text or each.name in self.known}
         return Setup(kind="flow", values={**kept, "play": "run", "node": self.node.node.id, **given})
@@ -107,7 +109,7 @@ def form_of(console: Console, name: str, values: Values) -> NodeForm:
 
 
 def form(console: Console, asked: Values, name: str) -> Response:
-    """The address names the turn and the node."""
+    """Shows the form for the turn and the node in the address."""
     values = {each: asked[each] for each in ("turn", "node") if each in asked}
     return console.page("run_node.html.j2", form=form_of(console, name, values), title=console.title(name))
 

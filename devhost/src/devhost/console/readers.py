@@ -1,4 +1,4 @@
-"""A run as the console's pages show it, as far as its trace is written."""
+"""Reads a run for the console's pages, even while its trace is still being written."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,18 +17,23 @@ from devhost.trace.runs import written_calls
 from devhost.trace.timeline import Span
 
 KEPT = 8
-"""So many runs stay read; a trace of a hundred rounds takes tens of megabytes."""
+"""How many runs stay in memory. A trace of a hundred rounds takes tens of megabytes."""
 
 
 @dataclass(frozen=True)
 class ReadTrace:
+    """A trace and the turns that a page shows of it."""
+
     trace: Trace | None
-    """None before its first line."""
+    """The trace, or `None` before its first line is written."""
     turns: Sequence[ShownTurn] = ()
 
     @property
     def awaited(self) -> tuple[str, float] | None:
-        """What the last turn waits for, with a name if it has one, and since when in seconds since 1970."""
+        """The name of the unfinished call or node that began last, and when it began, in seconds since 1970.
+
+        The name is empty if nothing but the turn itself has begun. The value is `None` if no turn is going on.
+        """
         if self.trace is None or not self.turns or self.turns[-1].traced.ended is not None:
             return None
         name, began = max(self.turns[-1].open, key=lambda each: each[1], default=("", self.turns[-1].axis.began))
@@ -36,7 +41,7 @@ class ReadTrace:
 
     @property
     def form(self) -> FormAsked | None:
-        """The form of a flow's last turn, if it waits."""
+        """The form that waits for an answer in the last turn of a flow."""
         last = None
         if self.turns:
             last = self.turns[-1].traced
@@ -45,18 +50,19 @@ class ReadTrace:
         return last.form.form
 
     def row(self, anchor: str) -> tuple[ShownRun, Span] | None:
+        """Returns the row with this id and its run, or `None` if there is no such row."""
         rows = ((shown, span) for turn in self.turns for shown in turn.runs for span in shown.rows)
         return next(((shown, span) for shown, span in rows if shown.anchor(span) == anchor), None)
 
     def matching(self, words: str) -> list[str]:
-        """The ids of the rows that hold all the words; none without words."""
+        """Returns the ids of the rows that contain all the words. Without words, no row matches."""
         wanted = words.casefold().split()
         rows = ((anchor, "\n".join(texts).casefold()) for turn in self.turns for anchor, texts in _rows(turn))
         return [anchor for anchor, text in rows if wanted and all(word in text for word in wanted)]
 
 
 def _rows(turn: ShownTurn) -> Iterator[tuple[str, Iterable[str]]]:
-    """The id of each row, and what the row holds."""
+    """Yields the id and the texts of each row."""
     if turn.run is None:
         for position, node in enumerate(turn.nodes, start=1):
             row = node.row
@@ -66,7 +72,7 @@ def _rows(turn: ShownTurn) -> Iterator[tuple[str, Iterable[str]]]:
 
 
 def _texts(shown: ShownRun, span: Span) -> Iterator[str]:
-    """The new parts of a prompt. Each prompt repeats those before it."""
+    """Yields the texts of a row. Only the new parts of a prompt count, because each prompt repeats the earlier ones."""
     yield from (span.label, span.error, "" if span.calls or span.children else pretty(span.data))
     for call in span.calls:
         if call.kind == "llm":
@@ -80,12 +86,15 @@ def _texts(shown: ShownRun, span: Span) -> Iterator[str]:
 
 
 def read_seen(file: Path, changed: Change, *, is_written: bool) -> ReadTrace:
-    """TraceError for a file that is not a trace. `changed`: by which the answer can be kept."""
+    """Reads what a trace contains so far. Raises TraceError if the file is not a trace.
+
+    `changed` is the time and size of the file, which a cache of results uses as part of its key.
+    """
     if changed[1] <= 0:
         return ReadTrace(None)
     try:
         trace = read_trace(file)
-    except TraceError as error:  # of a file with a line that no trace has, what the list of runs reads
+    except TraceError as error:  # if a line is not valid, only the lines that the list of runs needs are read
         trace = read_trace(file, NEEDED)
         sentence = f"{error}. So only questions and answers are shown, without the calls."
         trace = replace(trace, lines=(SentenceLine(at=0, event="notice", sentence=sentence), *trace.lines))

@@ -1,4 +1,4 @@
-"""One run, or the turns of a conversation, while it goes on too: its page, its rows, and what a person says to it."""
+"""The page of a run that has ended or is going on: its turns, its rows, and the controls to answer or stop it."""
 
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
@@ -17,7 +17,7 @@ def one_run(console: Console, asked: Values, name: str) -> Response:
 
 
 def _page(console: Console, name: str, version: str, refused: str = "", given: Values | None = None) -> Response:
-    """`refused`: why what was `given` last had no effect."""
+    """Shows the run. `refused` says why the values that were `given` last had no effect."""
     seen = console.seen(name)
     setup = console.folder.setup(name)
     waiting = waiting_of(console.folder, name, console.children.of(name), seen)

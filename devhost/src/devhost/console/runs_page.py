@@ -1,4 +1,4 @@
-"""The list of the folder's runs, and what removes some of them from it."""
+"""The page with the list of runs, and the action that deletes runs."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ from devhost.errors import ConsoleError
 
 
 def list_of_runs(console: Console, asked: Values) -> Response:
-    """The page asks for itself again and again, and takes what changes as runs begin and end."""
+    """Shows the list. The page requests itself again and again to show runs that begin or end."""
     search = asked.get("search", "").strip()
     ending = asked.get("ending", "")
     listing = console.index.runs(console.children.is_running)
@@ -36,8 +36,9 @@ def list_of_runs(console: Console, asked: Values) -> Response:
 
 
 def delete(console: Console, given: Values) -> Response:
+    """Deletes the chosen runs. Raises ConsoleError for a run that has not ended."""
     for name in lines_in(given, "run"):
         if console.goes_on(name):
-            raise ConsoleError(f"the run {name!r} goes on: end it before you delete it")
+            raise ConsoleError(f"the run {name!r} has not ended: end it before you delete it")
         console.folder.delete(name)
     return RedirectResponse("/", 303)

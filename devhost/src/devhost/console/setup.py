@@ -1,4 +1,4 @@
-"""How a run was started: the values of its form, in a file beside its trace, and the command that they stand for."""
+"""The setup of a run: the values of its form, which are stored beside its trace and determine its command."""
 
 import os
 import re
@@ -26,42 +26,45 @@ if TYPE_CHECKING:
 
 SETUP = ".setup.json"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
-"""The name of a run. It is part of addresses and is never a path."""
+"""Matches the name of a run. The name is part of addresses and is never a path."""
 EXAMPLE = "example:"
 SCRIPT = "script:"
 FLOW = "flow:"
 PLUGIN = "plugin"
-"""What answers: a model plugin."""
+"""The value of the field `real` if a model plugin answers."""
 NO_SCRIPT = "none"
-"""What runs: `example:NAME` or `example:NAME/SCENARIO`, `script:FILE`, `flow:FILE`, or a strategy without a script."""
+"""The value of the field `source` for a strategy without a script.
+
+Other values are `example:NAME`, `example:NAME/SCENARIO`, `script:FILE` and `flow:FILE`.
+"""
 TYPED = "p."
-"""Before the name of a parameter: its text."""
+"""Prefix of the form fields that hold the texts of parameters."""
 QUESTION = "query"
 INSTRUCTION = "instruction"
 
 type Values = Mapping[str, str]
-"""What a form holds, by the name of the field. A field for several paths has one a line."""
+"""The values of a form by the names of its fields. A field for several paths has one path on each line."""
 
 
 def is_name(text: str) -> bool:
-    """Whether a run can have this name; an evaluation's results are not traces."""
+    """Returns whether a run can have this name. Names of files with the results of an evaluation are excluded."""
     return NAME.fullmatch(text) is not None and not text.endswith((".results", ".results.previous"))
 
 
 class Setup(BaseModel):
-    """The key of a real model stays in the environment."""
+    """How a run was started, without the key of a model, which stays in the environment."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["chat", "flow", "fork"] = "chat"
     of: str = ""
-    """The run that this one is a change of; its page is linked."""
+    """The name of the original run, if this run repeats one with changes. The page of the run links to the original."""
     values: dict[str, str] = Field(default_factory=dict)
-    """Those that are not the form's own; of parameters those that were changed."""
+    """The values of form fields that were filled in. A parameter is included only if it was changed."""
 
     @property
     def question(self) -> str:
-        """The first one."""
+        """The first question."""
         return self.values.get(TYPED + QUESTION, "")
 
     @property
@@ -70,12 +73,12 @@ class Setup(BaseModel):
 
     @property
     def converses(self) -> bool:
-        """Whether its command reads questions."""
+        """Whether the command of the run reads questions."""
         return self.kind == "chat" or (self.kind == "flow" and self.values.get("play") != "run")
 
     @property
     def about(self) -> str:
-        """What it runs, in a word."""
+        """A short name of the script, flow or strategy, which becomes part of the run's name."""
         asked = self.options
         file = asked.script or asked.file
         name = asked.scenario or asked.example or (file.stem if file else asked.strategy) or "run"
@@ -85,7 +88,7 @@ class Setup(BaseModel):
 
     @property
     def details(self) -> Iterator[str]:
-        """What tells it apart from other runs of the same question: where it is from, and what was changed."""
+        """Details that distinguish the run from others with the same question: its source and what was changed."""
         values = self.values
         if self.kind == "fork":
             at = values.get("at", "0")
@@ -102,9 +105,9 @@ class Setup(BaseModel):
             yield values["source"].removeprefix(EXAMPLE)
 
     def arguments(self, trace_of: Callable[[str], Path]) -> tuple[str, ...]:
-        """Of its command, as a person would type it; the question of a chat is typed after it.
+        """Returns the arguments of the command as a person would type them. A chat reads its question afterwards.
 
-        `trace_of`: by the name of a run.
+        `trace_of` returns the path of a run's trace.
         """
         if self.kind == "chat":
             asked = ("chat", *arguments(self.options))
@@ -115,14 +118,14 @@ class Setup(BaseModel):
         return (*asked, *arguments(model_options(self.values)))
 
     def check(self, trace_of: Callable[[str], Path]) -> None:
-        """Reads all that its command reads before anything starts; HostError, OSError."""
-        environment = dict(os.environ)  # a copy, because reading takes the credentials out of it
+        """Reads everything that the command will read, before anything starts. Raises HostError or OSError."""
+        environment = dict(os.environ)  # a copy, because reading removes the credentials from it
         models = model_options(self.values)
         if self.values.get("real") == PLUGIN:
             refuse_without_model(models)
         if self.converses and not self.question:
             with about(QUESTION):
-                raise ParameterError("a question needs words")
+                raise ParameterError("the question is empty")
         if self.kind == "fork":
             asked = fork_options(self.values, trace_of(self.of))
             origin = asked.origin()
@@ -147,7 +150,7 @@ class Setup(BaseModel):
 
 
 def refuse_without_model(models: ModelOptions) -> None:
-    """What can be said of a model plugin before it is started."""
+    """Raises ParameterError for mistakes about a model plugin that can be found before it is started."""
     with about("model_plugin"):
         if models.model_plugin is None:
             raise ParameterError("choose the model plugin")
@@ -160,6 +163,7 @@ def refuse_without_model(models: ModelOptions) -> None:
 
 
 def lines_in(values: Values, name: str) -> tuple[str, ...]:
+    """Returns the lines of a field that are not empty."""
     return tuple(line.strip() for line in values.get(name, "").split("\n") if line.strip())
 
 
@@ -181,13 +185,13 @@ def number_in(values: Values, name: str) -> int | None:
 
 
 def typed_in(values: Values, but: str) -> tuple[str, ...]:
-    """KEY=VALUE of each parameter but one."""
+    """Returns KEY=VALUE for each parameter except `but`."""
     texts = {name.removeprefix(TYPED): text for name, text in values.items() if name.startswith(TYPED)}
     return tuple(f"{name}={text}" for name, text in texts.items() if name != but)
 
 
 def source_file(values: Values) -> Path | None:
-    """The script or the flow; None for an example's, and for none."""
+    """Returns the file of a script or flow, or `None` for an example and for a run without a script."""
     kind, colon, file = values.get("source", "").partition(":")
     if colon and f"{kind}:" in {SCRIPT, FLOW}:
         return Path(file)
@@ -195,6 +199,7 @@ def source_file(values: Values) -> Path | None:
 
 
 def case_options(values: Values) -> CaseOptions:
+    """Returns the options that choose what is run."""
     source = values.get("source", "")
     file = source_file(values)
     own = ("", "", "")
@@ -222,7 +227,7 @@ def case_options(values: Values) -> CaseOptions:
 
 
 def model_options(values: Values) -> ModelOptions:
-    """The model options of a new run, and of a run that is run again. The key stays in the environment."""
+    """Returns the model options of a new or repeated run. The key of the model stays in the environment."""
     if values.get("real") not in {"yes", PLUGIN} and values.get("answers") != "real":
         return ModelOptions(scripted=True)
     name = values.get("model") or None
@@ -234,7 +239,10 @@ def model_options(values: Values) -> ModelOptions:
 
 
 def fork_options(values: Values, trace: Path) -> ForkOptions:
-    """`trace`: of the run that goes on. The question is one of the parameters, if it was changed."""
+    """Returns the options of `devhost fork`. The question is one of the parameters if it was changed.
+
+    `trace` is the trace of the original run.
+    """
     is_live = values.get("live") == "yes"
     return ForkOptions(
         trace=trace,
@@ -250,4 +258,5 @@ def fork_options(values: Values, trace: Path) -> ForkOptions:
 
 
 def typed(given: Iterable[str]) -> str:
+    """Returns a command of devhost as a person would type it in a shell."""
     return shlex.join(("devhost", *given))

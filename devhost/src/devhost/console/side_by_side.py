@@ -1,4 +1,4 @@
-"""Two runs beside each other."""
+"""The page that compares two runs side by side."""
 
 from starlette.responses import RedirectResponse, Response
 
@@ -10,18 +10,18 @@ from devhost.errors import ParameterError
 
 
 def chosen(console: Console, asked: Values) -> Response:
-    """As the list of runs asks: the first in the list is the newer one, and stands right."""
+    """Redirects from the two runs chosen in the list to their comparison. The list has the newer run first."""
     match lines_in(asked, "run"):
         case (newer, older):
             for name in (newer, older):
-                console.folder.trace(name)  # only the names of runs fit into an address as they are
+                console.folder.trace(name)  # raises unless it is the name of a run, which an address need not escape
             return RedirectResponse(f"/compare/{older}/{newer}", 303)
         case names:
             raise ParameterError(f"two runs can be compared: choose two of the list, not {len(names)}")
 
 
 def side_by_side(console: Console, _asked: Values, left: str, right: str) -> Response:
-    """TraceError for a run without a turn."""
+    """Shows two runs beside each other. Raises TraceError for a run without a turn."""
     setup = console.folder.setup(right)
     fork = None
     if setup is not None and setup.kind == "fork" and setup.of == left:

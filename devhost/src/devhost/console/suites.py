@@ -1,4 +1,4 @@
-"""The files of cases; one of them, its last evaluation, and the next one."""
+"""The list of suites, and the page of one suite that shows its last evaluation and starts the next."""
 
 import os
 from collections import Counter
@@ -24,12 +24,12 @@ from devhost.text import load_yaml, real_path
 from devhost.words import in_a_line
 
 MISTAKE = 2
-"""The exit code of a command that found a mistake before it began."""
+"""The exit code of a command that stopped at a mistake before it began."""
 
 
 @dataclass(frozen=True)
 class _Evaluating:
-    """A file of cases in its console: how far its evaluation is, and what came of it."""
+    """A file of cases, with what is needed to show and start its evaluation."""
 
     console: Console
     file: Path
@@ -50,12 +50,12 @@ class _Evaluating:
 
     @property
     def key(self) -> str:
-        """The name of its child; no run has it."""
+        """The name of the child process. No run has this name."""
         return f"evaluation-{self.file.stem}-{sha256(bytes(real_path(self.file))).hexdigest()[:8]}"
 
     @property
     def instruction(self) -> str:
-        """For all cases, if the file has one."""
+        """The instruction for all cases; empty if the file has none."""
         value = self.suite.params.get(INSTRUCTION)
         if isinstance(value, str):
             return value
@@ -66,13 +66,13 @@ class _Evaluating:
         return find(self.console.plugin, self.console.folder.path).plugins
 
     def arguments(self, asked: Values) -> Iterator[str]:
-        """The arguments of `devhost eval`. An instruction that equals that of the file is left out."""
+        """Yields the arguments of `devhost eval`, with an instruction only if it differs from the one in the file."""
         suite = self.suite
         yield from ("eval", str(suite.file))
         instruction = asked.get(INSTRUCTION, self.instruction)
         if instruction != self.instruction:
             yield from ("--param", f"{INSTRUCTION}={instruction}")
-        if plugin := path_in(asked, "plugin") or next(iter(self.plugins), None):  # flows may need none
+        if plugin := path_in(asked, "plugin") or next(iter(self.plugins), None):  # flows may need no plugin
             yield from ("--plugin", str(plugin))
         if not (suite.flows or suite.tools or suite.example):
             yield from chain.from_iterable(("--tools", str(folder)) for folder in own_tools(suite.file))
@@ -100,12 +100,15 @@ def suites(console: Console, _asked: Values) -> Response:
 
 
 def _titled(files: Sequence[Path], key: str) -> list[tuple[str, Path, str]]:
-    """What a person calls each of those that have the key, and its path from the current folder."""
+    """Returns a unique title, the file, and its path from the current folder, for each file that has the key.
+
+    An empty key selects all files.
+    """
     found = []
     for file in files:
         try:
             written = load_yaml(file)
-        except HostError:  # its page says why
+        except HostError:  # the page of the file reports the error
             written = {}
         if not key or key in written:
             title = written.get("description") or written.get("query") or file.stem
@@ -121,7 +124,7 @@ def _titled(files: Sequence[Path], key: str) -> list[tuple[str, Path, str]]:
 
 
 def one_suite(console: Console, asked: Values) -> Response:
-    """`kept`: the case that was just written into the file."""
+    """Shows a suite and its last evaluation. `kept` in the address names a case that was just added to the file."""
     shown = _Evaluating.of(console, asked)
     results = shown.results
     child = console.children.of(shown.key)
@@ -143,7 +146,7 @@ def one_suite(console: Console, asked: Values) -> Response:
     earlier = None
     if before is not None and before.is_finished:
         earlier = before
-    if goes_on and evaluation == earlier:  # it has not begun to write
+    if goes_on and evaluation == earlier:  # the new evaluation has not written any results yet
         evaluation = None
     return console.page(
         "suite.html.j2",
@@ -162,7 +165,10 @@ def one_suite(console: Console, asked: Values) -> Response:
 
 
 def change(console: Console, given: Values) -> Response:
-    """`do`: "stop", which keeps what has a result, as Ctrl-C does; "run", which goes on; or "fresh"."""
+    """Stops or starts an evaluation, as the field `do` says.
+
+    "stop" keeps the results so far, as Ctrl-C does. "run" continues an evaluation, and "fresh" starts it over.
+    """
     shown = _Evaluating.of(console, given)
     if given.get("do") in {"run", "fresh"}:
         asked = {name: given[name] for name in (INSTRUCTION, "plugin", "real", "do") if name in given}

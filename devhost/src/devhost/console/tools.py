@@ -1,4 +1,4 @@
-"""The tools of the folder's plugins and of MCP servers, and a page to call one of them, as `devhost tool` does."""
+"""The list of tools of plugins and MCP servers, and a page that calls a tool as `devhost tool` does."""
 
 import json
 import re
@@ -30,11 +30,11 @@ from devhost.tools.entity import typed_values
 
 LISTED: TypeAdapter[list[ProvidedTool]] = TypeAdapter(list[ProvidedTool], config=ConfigDict(defer_build=True))
 RESULT = ".tool.json"
-"""What `devhost tool --json` printed, beside the runs."""
+"""The suffix of a file, beside the runs, with the output of `devhost tool --json`."""
 MOST_BYTES = 64 * 1024 * 1024
 PLUGIN = "tools"
 SERVER = "mcp"
-"""Where the tool is from: the names of the fields with the folder of its plugin, or with the command of its server."""
+"""`PLUGIN` and `SERVER` name the field with the tool's source: the folder of a plugin or the command of a server."""
 
 
 def _declared(folder: Path) -> Sequence[ProvidedTool]:
@@ -58,7 +58,7 @@ def _listed(source: Values, tools: Sequence[ProvidedTool]) -> list[Listed]:
 
 
 def _groups(console: Console) -> Iterator[tuple[str, list[Listed], str]]:
-    """The name of each, its tools, and why they cannot be read."""
+    """Yields the name of each plugin or server, its tools, and the error if they cannot be read."""
     for server, tools in console.servers.items():
         yield f"MCP server {server}", _listed({SERVER: server}, tools), ""
     for folder in find(console.plugin, console.folder.path).of("tool plugin"):
@@ -80,7 +80,7 @@ def _status(mistake: object) -> int:
 
 
 def connect(console: Console, given: Values) -> Response:
-    """Starts the server once, to ask for its tools; each call starts it again, as `devhost tool` does."""
+    """Starts the server once to list its tools. Each call starts the server again, as `devhost tool` does."""
     server = given.get(SERVER, "").strip()
     if not server:
         return tools(console, given, "give the command or the address of a server")
@@ -92,12 +92,12 @@ def connect(console: Console, given: Values) -> Response:
     return RedirectResponse("/tools", 303)
 
 
-# One tool: its form, and the last call.
+# One tool: its form and its last call.
 
 
 @dataclass(frozen=True)
 class _Called:
-    """A tool in its console."""
+    """A tool on its page of the console."""
 
     console: Console
     source: Values
@@ -129,7 +129,7 @@ class _Called:
 
     @cached_property
     def key(self) -> str:
-        """The name of its child; no run has it."""
+        """The name of the child process. No run has this name."""
         words = re.sub(r"\W+", "-", self.name)
         return f"tool-{words[:60]}-{sha256(repr(sorted(self.address.items())).encode()).hexdigest()[:8]}"
 
@@ -150,24 +150,24 @@ class _Called:
         return [InputField.of(each, None, values) for each in self.tool.declared.parameters]
 
     def texts(self, values: Values) -> dict[str, str]:
-        """The text of each parameter that is filled in. A parameter for files has none."""
+        """Returns the text of each parameter that is filled in, without parameters for files."""
         filled = (each for each in self.tool.declared.parameters if each.type not in FILES)
         texts = {each.name: values.get(TYPED + each.name, "") for each in filled}
         return {name: text for name, text in texts.items() if text}
 
     def files(self, values: Values) -> list[tuple[str, str]]:
-        """The parameter and the path of each file."""
+        """Returns the parameter and the path of each file."""
         takers = (each for each in self.tool.declared.parameters if each.type in FILES)
         return [(each.name, path) for each in takers for path in lines_in(values, TYPED + each.name)]
 
     def check(self, values: Values) -> None:
-        """Reads what `devhost tool` reads before it starts anything; HostError, OSError."""
+        """Reads everything that `devhost tool` reads before it starts the tool. Raises HostError or OSError."""
         declared = self.tool.declared
         read = [(name, LocalFile.read(Path(path), HostLimits())) for name, path in self.files(values)]
         AskedTool.of(self.tool, typed_values(declared, self.texts(values)), by_parameter(declared, read))
 
     def arguments(self, values: Values) -> list[str]:
-        """The arguments of `devhost tool`, as a person would type them."""
+        """Returns the arguments of `devhost tool` as a person would type them."""
         asked = ["tool", self.name]
         if SERVER in self.source:
             asked += ["--mcp", self.source[SERVER]]
@@ -182,13 +182,13 @@ class _Called:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the last call printed as JSON."""
+    """The result of the last call, from its JSON output."""
 
     report: JsonObject
 
     @property
     def messages(self) -> Sequence[tuple[str, object]]:
-        """The type of each, and what it says."""
+        """The type and the content of each message."""
         return [(str(each.get("type")), _said(each)) for each in self.report["messages"]]
 
     @property
@@ -211,7 +211,7 @@ def _said(message: JsonObject) -> object:
 
 
 def _without_nulls(value: object) -> object:
-    """Without fields that say nothing, of which a source has a dozen."""
+    """Returns the value without fields that are null. A message about a source has a dozen null fields."""
     match value:
         case dict():
             return {name: _without_nulls(each) for name, each in value.items() if each is not None}
@@ -222,7 +222,7 @@ def _without_nulls(value: object) -> object:
 
 
 def _outcome(file: Path) -> Outcome | None:
-    """None before the first call, and for one that printed no report."""
+    """Returns the result of the last call, or `None` if there was no call or it printed no report."""
     try:
         report = json_or(read_file(file, MOST_BYTES), None)
     except OSError:
@@ -269,7 +269,7 @@ def _page(called: _Called, values: Values, mistake: Mistake | None = None) -> Re
 
 
 def call(console: Console, given: Values) -> Response:
-    """`do`: "call", or "stop"."""
+    """Calls the tool, or ends the running call if the field `do` is "stop"."""
     called = _Called.of(console, given)
     child = console.children.of(called.key)
     if given.get("do") == "stop":
@@ -288,7 +288,7 @@ def call(console: Console, given: Values) -> Response:
 
 
 def _mistake(parameters: Sequence[Parameter], error: Exception) -> Mistake:
-    """Named with its field, if it is about one."""
+    """Returns the error as a mistake, with the field that it is about, if there is one."""
     sentence = in_words_of_the_page(str(error), {})
     place = getattr(error, "field", "").rpartition(".")[2]
     found = next((each for each in parameters if each.name == place), None)

@@ -1,4 +1,4 @@
-"""What the pages of one console have in common: runs, templates, and how a page follows what goes on."""
+"""What all pages of a console share: runs, templates, and the way a page follows a run that is going on."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ STATIC = HERE / "static"
 
 
 def page_of(trace: str) -> str:
-    """The address of the run whose trace it is; empty for one that is elsewhere, or gone."""
+    """Returns the address of the run with this trace, or an empty text if the trace does not exist."""
     file = Path(trace)
     if file.is_file() and is_name(file.stem):
         return f"/runs/{file.stem}"
@@ -41,14 +41,17 @@ def page_of(trace: str) -> str:
 
 
 def node_address(name: str, turn: int, row: NodeRow) -> str:
-    """The address of the page that runs a node alone; empty if it cannot. `name`: that of the run; `turn`: from 1."""
+    """Returns the address of the page that runs a node alone, or an empty text for a node that cannot run alone.
+
+    `name` is the name of the run. Turns are counted from 1.
+    """
     if row.node.type in NOT_ALONE:
         return ""
     return f"/runs/{name}/node?{urlencode({'turn': turn, 'node': row.node.id})}"
 
 
 def can_be_real() -> bool:
-    """Whether a model behind an API can be asked."""
+    """Returns whether a model behind an API is configured."""
     return not ModelOptions().asks_the_script()
 
 
@@ -56,17 +59,17 @@ MOST_UNSEARCHED = 12
 
 
 def is_long(entries: int) -> bool:
-    """Whether a list of so many entries has a search field."""
+    """Returns whether a list with this number of entries gets a search field."""
     return entries > MOST_UNSEARCHED
 
 
 _OF_REPORTS = (report.costs, report.mark, report.share, report.passed_of, report.compared_words, report.all_together)
 FUNCTIONS = (*_OF_REPORTS, report.mean_text, is_long, page_of, can_be_real, label_of, shortened, node_address)
-"""Templates call them by their names."""
+"""Functions that templates call by name."""
 
 
 def style_sheet() -> str:
-    """What the console shares with reports, then its frame, then every other style sheet of its own."""
+    """Returns one style sheet: the styles shared with reports, then the console's frame, then its other styles."""
     environment = page_environment()
     frame = STATIC / "console.css"
     shared = [environment.get_template(name).render() for name in ("shared.css.j2", "versus.css", "evaluation.css")]
@@ -76,16 +79,18 @@ def style_sheet() -> str:
 
 @dataclass(frozen=True)
 class Console:
+    """One console: its folder of runs, its child processes, and what its pages remember."""
+
     folder: RunFolder
     plugin: Path | None = None
-    """The strategy plugin; None for the nearest one."""
+    """The strategy plugin, or `None` for the nearest one."""
     children: Children = field(default_factory=Children)
     evaluations: dict[str, tuple[Values, Evaluation | None]] = field(default_factory=dict)
-    """What each evaluation was asked, and the evaluation before it, by the name of its child process."""
+    """The form values of each evaluation and the results before it, by the name of its child process."""
     calls: dict[str, Values] = field(default_factory=dict)
-    """What the form of each called tool held, by the name of its child process."""
+    """The form values of each called tool, by the name of its child process."""
     servers: dict[str, Sequence[ProvidedTool]] = field(default_factory=dict)
-    """The tools of each connected MCP server, by its command or address."""
+    """The tools of each connected MCP server, by the server's command or address."""
     read: Callable[..., ReadTrace] = field(default_factory=lambda: lru_cache(KEPT)(read_seen))
 
     @cached_property
@@ -93,25 +98,25 @@ class Console:
         return Index(self.folder)
 
     def goes_on(self, name: str) -> bool:
-        """Whether a process writes the trace, or will."""
+        """Returns whether a process writes the trace or is about to."""
         return is_written(self.folder.beside(name, TRACE)) or self.children.is_running(name)
 
     def seen(self, name: str) -> ReadTrace:
-        """The run as far as its trace is written; UnknownRunError, TraceError."""
+        """Returns what the trace of the run contains so far. Raises UnknownRunError or TraceError."""
         file = self.folder.trace(name)
-        written = is_written(file)  # asked first: nothing is added after a no
+        written = is_written(file)  # checked first: after a "no", the file does not grow any more
         return self.read(file, changed_at(file), is_written=written)
 
     def version(self, name: str) -> str:
-        """Another one whenever the page of the run would be."""
+        """Returns a text that changes whenever the page of the run changes."""
         child = self.children.of(name)
-        at = None if child is None else (child.exit_code, child.told)  # first: what it wrote before it ended is seen
+        at = None if child is None else (child.exit_code, child.told)  # read first, because the files may still grow
         file = self.folder.trace(name)
         output = self.folder.beside(name, OUTPUT)
         return version_of(at, is_written(file), changed_at(file), changed_at(output))
 
     def render(self, template: str, **values: object) -> str:
-        """Without halves of surrogate pairs, which traces and scripts can hold, and UTF-8 cannot."""
+        """Renders a template without lone surrogates, which traces and scripts can contain but UTF-8 cannot."""
         return well_formed(page_environment(*FUNCTIONS).get_template(template).render(**values))
 
     def page(self, template: str, status: int = 200, **values: object) -> HTMLResponse:
@@ -121,7 +126,7 @@ class Console:
         return read_run(self.folder, name).title
 
     def start(self, setup: Setup) -> str:
-        """Starts a run, with its setup beside its trace; its name."""
+        """Starts a run, writes its setup beside its trace, and returns the run's name."""
         name = self.folder.new_name(setup.about)
         written = self.folder.beside(name, SETUP)
         output = self.folder.beside(name, OUTPUT)
@@ -139,10 +144,11 @@ class Console:
         return name
 
 
-# A page that follows what goes on asks for itself again and again, with the version that it shows.
+# A page that follows a run requests itself again and again and sends the version that it shows.
 
 NOTHING_NEW = 204
 
 
 def version_of(*facts: object) -> str:
+    """Returns a text that changes whenever one of the facts changes."""
     return f"{hash(facts) & 0xFFFFFFFF:x}"

@@ -1,1 +1,1 @@
-"""Cases with expectations, run side by side in one host, and compared with an earlier evaluation."""
+"""Runs cases with expectations, several at a time in one host, and compares the results with an earlier evaluation."""

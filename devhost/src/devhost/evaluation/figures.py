@@ -1,7 +1,8 @@
-"""Means and shares with their standard errors and 95 % intervals, and whether two of them differ beyond chance.
+"""Means and shares with standard errors and 95 % intervals, and tests whether two of them differ beyond chance.
 
-A share has Wilson's score interval, a mean Student's t interval. Two shares are compared with Newcombe's interval of
-their difference, which is built of Wilson's: of independent shares, or of the same cases before and after.
+A share has Wilson's score interval, and a mean has Student's t interval. Two shares are compared with Newcombe's
+interval of their difference, which is computed from Wilson's intervals. The shares may be independent or come from the
+same cases before and after.
 """
 
 from bisect import bisect_right
@@ -15,17 +16,19 @@ CONFIDENCE = 0.95
 Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 type Verdict = Literal["more", "less", "same"]
-"""Same: the difference is not beyond chance."""
+"""Whether a value became more or less. `same` means that the difference is not beyond chance."""
 
 
 @dataclass(frozen=True)
 class Interval:
+    """A confidence interval."""
+
     low: float
     high: float
 
     @property
     def verdict(self) -> Verdict:
-        """What the interval of a difference says."""
+        """The verdict if the interval is that of a difference."""
         if self.low > 0:
             return "more"
         if self.high < 0:
@@ -33,14 +36,16 @@ class Interval:
         return "same"
 
 
-# Shares: how many of several runs, or of several cases, passed.
+# Shares of runs or cases that passed.
 
 
 @dataclass(frozen=True)
 class Share:
+    """The share of runs or cases that passed."""
+
     passed: int
     count: int
-    """Never 0."""
+    """The number of all runs or cases, which is never 0."""
 
     @property
     def value(self) -> float:
@@ -48,7 +53,7 @@ class Share:
 
     @property
     def error(self) -> float:
-        """The standard error."""
+        """The standard error of the share."""
         return sqrt(self.value * (1 - self.value) / self.count)
 
     @property
@@ -62,7 +67,10 @@ class Share:
 
 
 def share_difference(before: Share, after: Share, correlation: float = 0.0) -> Interval:
-    """Newcombe's interval of `after - before` (Newcombe 1998); `correlation` as `paired_correlation` says it."""
+    """Returns Newcombe's interval of `after - before` (Newcombe 1998).
+
+    `correlation` is the result of `paired_correlation`, or 0 for independent shares.
+    """
     was = before.interval
     now = after.interval
     difference = after.value - before.value
@@ -76,7 +84,10 @@ def _distance(one: float, other: float, correlation: float) -> float:
 
 
 def paired_correlation(pairs: Sequence[tuple[bool, bool]]) -> float:
-    """Phi of the same cases before and after, with Newcombe's continuity correction; 0 where one side is constant."""
+    """Returns the correlation phi of the same cases before and after, with Newcombe's continuity correction.
+
+    The result is 0 if one side is constant.
+    """
     both = pairs.count((True, True))
     neither = pairs.count((False, False))
     lost = pairs.count((True, False))
@@ -90,7 +101,7 @@ def paired_correlation(pairs: Sequence[tuple[bool, bool]]) -> float:
     return product / sqrt(margins)
 
 
-# Means: of tokens, seconds, prices and scores.
+# Means of tokens, seconds, prices and scores.
 
 T_VALUES: Mapping[int, float] = {
     1: 12.706,
@@ -127,24 +138,27 @@ T_VALUES: Mapping[int, float] = {
     60: 2.000,
     120: 1.980,
 }
-"""The 97.5th percentiles of Student's t by degrees of freedom. Between two rows the wider one counts."""
+"""The 97.5th percentiles of Student's t by degrees of freedom. Between two rows, the larger percentile is used."""
 _ROWS = sorted(T_VALUES)
 
 
 def t_value(degrees: int) -> float:
+    """Returns the percentile of Student's t for these degrees of freedom."""
     return T_VALUES[_ROWS[bisect_right(_ROWS, degrees) - 1]]
 
 
 @dataclass(frozen=True)
 class Mean:
+    """The mean of several values."""
+
     value: float
     count: int
     error: float | None
-    """The standard error; None of a single value."""
+    """The standard error, or `None` for a single value."""
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:
-        """`values`: at least one."""
+        """Computes the mean of one or more values."""
         error = None
         if len(values) > 1:
             error = stdev(values) / sqrt(len(values))
@@ -152,7 +166,7 @@ class Mean:
 
     @property
     def interval(self) -> Interval | None:
-        """Student's t interval; None of a single value."""
+        """Student's t interval, or `None` for a single value."""
         if self.error is None:
             return None
         half = t_value(self.count - 1) * self.error
@@ -160,7 +174,7 @@ class Mean:
 
 
 def mean_difference(pairs: Sequence[tuple[float, float]]) -> Verdict:
-    """Compares the same cases before and after, by the t interval of their differences; "same" for one case."""
+    """Compares the same cases before and after by the t interval of their differences. Returns "same" for one case."""
     interval = None
     if pairs:
         interval = Mean.of([after - before for before, after in pairs]).interval

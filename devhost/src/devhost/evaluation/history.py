@@ -1,4 +1,4 @@
-"""Many evaluations of the same cases, one after the other, as a drawing and a table."""
+"""The history of the evaluations of a file of cases, as charts and as a table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,29 +14,29 @@ from devhost.text import real_path
 WIDTH = 480
 HEIGHT = 190
 LEFT = 56
-"""The room on the left of a drawing, for the numbers of the axis."""
+"""The width of the space on the left of a chart for the numbers of the axis."""
 RIGHT = 12
 TOP = 12
 BOTTOM = 26
 WHOLE_NUMBERS = 100
-"""An axis that reaches this far has no decimals."""
+"""The highest value from which the numbers of an axis have no decimals."""
 MOST_COLUMNS = 6
-"""Lines in one drawing, each with a dash and a mark of its own; the table has all."""
+"""How many columns a chart shows, each with its own dash and mark. The table shows all columns."""
 
 
 @dataclass(frozen=True)
 class EvaluationPoint:
-    """One evaluation."""
+    """One evaluation of the history."""
 
     label: str
-    """When it began, for people."""
+    """The time when the evaluation began, as a person reads it."""
     totals: Mapping[str, ColumnTotal]
-    """By column."""
+    """The totals of the evaluation by column."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A value in a drawing, in its units, with its interval as a bar."""
+    """A value in a chart, with the ends of its interval, in SVG units."""
 
     x: float
     y: float
@@ -46,22 +46,26 @@ class Mark:
 
 @dataclass(frozen=True)
 class ColumnLine:
+    """The line of one column in a chart."""
+
     column: str
     marks: tuple[Mark, ...]
     points: str
     """The points of an SVG polyline."""
     words: str
-    """The values, for a screen reader."""
+    """The values as text for screen readers."""
 
 
 @dataclass(frozen=True)
 class Chart:
+    """The chart of one figure over all evaluations."""
+
     title: str
     lines: tuple[ColumnLine, ...]
     ticks: tuple[tuple[float, str], ...]
-    """Heights with their words."""
+    """The vertical positions of the axis labels, and the labels."""
     ends: tuple[str, str]
-    """When the first and the last evaluation began."""
+    """The times when the first and the last evaluation began."""
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
@@ -77,10 +81,12 @@ class _Value:
 
 @dataclass(frozen=True)
 class EvaluationHistory:
+    """Several evaluations of the same file of cases."""
+
     points: tuple[EvaluationPoint, ...]
-    """The oldest first."""
+    """The evaluations, oldest first."""
     left_out: tuple[str, ...] = ()
-    """A sentence for each file of the folder that is not shown."""
+    """A sentence for each file in the folder that is not shown."""
 
     @cached_property
     def columns(self) -> Sequence[str]:
@@ -88,7 +94,7 @@ class EvaluationHistory:
 
     @property
     def charts(self) -> Iterator[Chart]:
-        """Passed cases, then the figures of a run that have a value."""
+        """A chart of the passed cases, then one for each figure that has a value other than zero."""
         yield self._chart("passed cases", "passed")
         named = [name for point in self.points for total in point.totals.values() for name in total.figures]
         for name in dict.fromkeys(named):
@@ -157,9 +163,9 @@ def _height(value: float, highest: float) -> float:
 
 
 def read_history(folder: Path, shown: Evaluation, file: Path) -> EvaluationHistory:
-    """The finished evaluations of the folder that are of the same cases' file, and the one that is shown.
+    """Reads the finished evaluations in a folder that have the same file of cases as the evaluation that is shown.
 
-    `file`: of the one that is shown, which may lie in the folder itself.
+    The history includes the evaluation that is shown. `file` has its results and may be in the same folder.
     """
     if not folder.is_dir():
         raise SuiteError(f"--history {folder}: there is no such folder")
@@ -174,9 +180,9 @@ def read_history(folder: Path, shown: Evaluation, file: Path) -> EvaluationHisto
             left_out.append(f"{each.name} has no evaluation")
             continue
         if Path(evaluation.header.file).name != Path(shown.header.file).name:
-            left_out.append(f"{each.name} is of {evaluation.header.file}")
+            left_out.append(f"{each.name} belongs to {evaluation.header.file}")
         elif evaluation.header.shard or not evaluation.is_finished:
-            left_out.append(f"{each.name} has a part of an evaluation")
+            left_out.append(f"{each.name} has only a part of an evaluation")
         else:
             found.append((_began(each, evaluation), evaluation))
     found.sort(key=lambda pair: pair[0])
@@ -188,7 +194,7 @@ def read_history(folder: Path, shown: Evaluation, file: Path) -> EvaluationHisto
 
 
 def _began(file: Path, evaluation: Evaluation) -> datetime:
-    """When the evaluation began. If its file does not say it, the time of the last change of the file."""
+    """Returns the time when an evaluation began, or when its file was last changed if the header has no time."""
     try:
         began = datetime.fromisoformat(evaluation.header.began)
     except ValueError:

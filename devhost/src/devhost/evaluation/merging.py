@@ -1,4 +1,4 @@
-"""The results of the shards of one evaluation, as those of one machine."""
+"""Merges the results of the shards of an evaluation into one file."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -12,13 +12,14 @@ from devhost.text import worded
 from devhost.words import counted
 
 OF_A_SHARD = {"shard", "began"}
-"""The keys of a header in which shards differ."""
+"""The keys of a header that differ between shards."""
 
 
 def merge(files: Sequence[Path], into: Path, last: Evaluation | None = None) -> Evaluation:
-    """Writes and returns the whole evaluation. SuiteError for shards that are missing, doubled, or of others.
+    """Writes the whole evaluation into a file and returns it.
 
-    `last`: what `into` has of an earlier evaluation, which is kept beside it.
+    Raises SuiteError if a shard is missing, given twice, or of another evaluation. `last` is the earlier evaluation in
+    the file `into`, which is kept beside it.
     """
     if any(file.exists() and into.exists() and file.samefile(into) for file in files):
         raise SuiteError(f"--results {into} is one of the shards: name another file")
@@ -30,7 +31,7 @@ def merge(files: Sequence[Path], into: Path, last: Evaluation | None = None) -> 
     began = min(part.header.began for part in parts)
     header = first.model_copy(update={"shard": "", "began": began})
     runs = {run.key: (part, run) for part in parts for run in part.runs}
-    # As the plan has them, whatever the order in which they ended.
+    # The results are written in the order of the plan and not in the order in which the runs ended.
     order = {case.name: number for number, case in enumerate(header.cases)}
     columns = {column: number for number, column in enumerate(header.columns)}
     keys = sorted(runs, key=lambda key: (order[key[0]], columns[key[1]], key[2]))
@@ -50,15 +51,15 @@ def _refuse(files: Sequence[Path], parts: Sequence[Evaluation]) -> None:
         shard = Shard.read(part.header.shard)
         count = count or shard.of
         if shard.of != count:
-            raise SuiteError(f"{file} is shard {shard}, and {files[0]} is {first.shard}: all must be of one number")
+            raise SuiteError(f"{file} is shard {shard}, and {files[0]} is {first.shard}: the totals must be equal")
         if _same(part.header) != _same(first):
             what = "cases, scripts, columns or options differ"
-            raise SuiteError(f"{file} and {files[0]} are of different evaluations: {what}")
+            raise SuiteError(f"{file} and {files[0]} belong to different evaluations: {what}")
         if shard.number in found:
-            raise SuiteError(f"shard {shard} is there twice: {found[shard.number]} and {file}")
+            raise SuiteError(f"shard {shard} is given twice: {found[shard.number]} and {file}")
         if not part.is_finished:
             how_far = f"{len(part.runs)} of {counted(part.header.runs_here, 'run')} have a result"
-            raise SuiteError(f"{file} is not finished: {how_far}; the same command with --shard {shard} goes on")
+            raise SuiteError(f"{file} is not finished: {how_far}; to continue, run its command with --shard {shard}")
         found[shard.number] = file
     missing = [f"{number}/{count}" for number in range(1, count + 1) if number not in found]
     if missing:
@@ -66,5 +67,5 @@ def _refuse(files: Sequence[Path], parts: Sequence[Evaluation]) -> None:
 
 
 def _same(header: ResultsHeader) -> ResultsHeader:
-    """What all shards of one evaluation have in common."""
+    """Returns the part of a header that is equal in all shards of an evaluation."""
     return header.model_copy(update=dict.fromkeys(OF_A_SHARD, ""))

@@ -1,4 +1,4 @@
-"""Every run of an evaluation, checked before the first one starts: one for each case, column and repeat."""
+"""Plans the runs of an evaluation, one for each case, column and repeat, and checks them before the first run."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,51 +39,56 @@ class SharedSetup:
     """What all runs of an evaluation share."""
 
     plugin: PluginDeclaration | None
-    """None for flows without agents."""
+    """The strategy plugin, or `None` for flows without agents."""
     tools: tuple[ToolSetup, ...]
     servers: tuple[McpServer, ...]
     example: Example | None
     limits: HostLimits
     scripted: bool
-    """Whether scripts answer, and not models behind an API."""
+    """Whether scripts answer instead of models behind an API."""
     models: JsonObject
-    """What the command line says of the models of all columns."""
+    """The model options from the command line, which apply to all columns."""
     assignments: tuple[str, ...] = ()
-    """Parameters from the command line, as KEY=VALUE, over all others."""
+    """Parameters from the command line, as KEY=VALUE, which override all others."""
     strict: bool = False
-    """Whether a run that breaks a rule of Dify fits no case."""
+    """Whether a run that breaks a rule of Dify fails its case."""
     panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Parameters of tools that the example's script sets, and that hold for every case."""
+    """Parameters of tools that the example's script sets for all cases."""
     allowed: OutsideAccess = NOTHING
-    """What flows and scorers may do outside of the engine."""
+    """What flows and scorers may access outside of the engine."""
     read_script: Callable[[Path, str | None], Script] = field(
         default_factory=lambda: cache(partial(Script.read, asks=False)), repr=False, compare=False
     )
-    """Thousands of cases may have one script, which is read once, and which needs no question of its own."""
+    """Reads a script only once, because thousands of cases may share it. The script needs no question."""
     read_flow: Callable[[Path, HostLimits, OutsideAccess], Case] = field(
         default_factory=lambda: cache(flow_case), repr=False, compare=False
     )
 
     def common_folder(self, cases: Path) -> str:
-        """The folder that has all that is read, with a slash behind it; `cases`: the folder of the file of cases."""
+        """Returns the common parent folder of all files that are read, with a slash at the end.
+
+        `cases` is the folder of the file of cases.
+        """
         folders = [cases, *(setup.declaration.directory for setup in self.tools)]
         folders += [each.directory for each in (self.plugin, self.example) if each is not None]
         return f"{os.path.commonpath([real_path(folder) for folder in folders]).rstrip('/')}/"
 
     @property
     def plugins(self) -> tuple[PluginDeclaration, ...]:
-        """The plugins of the agents in flows."""
+        """The strategy plugins of the agents in flows."""
         return tuple(filter(None, (self.plugin,)))
 
 
 @dataclass(frozen=True)
 class PlannedEvaluation:
+    """One planned run: a repeat of a case in a column."""
+
     file: Path
-    """That of the cases."""
+    """The file of cases."""
     case: SuiteCase
     column: Column
     repeat: int
-    """From 1."""
+    """The number of the repeat, counted from 1."""
     played: Case
     question: str
     expected: Expected
@@ -91,20 +96,20 @@ class PlannedEvaluation:
 
     @property
     def asked(self) -> str | None:
-        """None for a flow, whose script says what is played."""
+        """The question for a strategy, or `None` for a flow, whose script has the question."""
         if self.played.played.kind == "strategy":
             return self.question
         return None
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """As that of its result."""
+        """The key of the run, which is also the key of its result."""
         return self.case.name, self.column.name, self.repeat
 
 
 @contextmanager
 def telling_where(file: Path, case: SuiteCase, column: Column) -> Iterator[None]:
-    """SuiteError with the names of case and column for any error of devhost's."""
+    """Turns any error of devhost into a SuiteError that names the case and the column."""
     try:
         yield
     except HostError as error:
@@ -112,6 +117,7 @@ def telling_where(file: Path, case: SuiteCase, column: Column) -> Iterator[None]
 
 
 def plan(suite: Suite, ground: SharedSetup) -> tuple[PlannedEvaluation, ...]:
+    """Returns all runs of a suite. Raises SuiteError for a mistake that can be found before the first run."""
     planned: list[PlannedEvaluation] = []
     for case, column in product(suite.cases, suite.columns):
         with telling_where(suite.file, case, column):
@@ -132,13 +138,13 @@ def plan(suite: Suite, ground: SharedSetup) -> tuple[PlannedEvaluation, ...]:
 def header_of(
     suite: Suite, ground: SharedSetup, planned: Sequence[PlannedEvaluation], shard: Shard | None = None
 ) -> ResultsHeader:
-    """`planned`: the runs of all shards."""
+    """Returns the header for the file of results. `planned` has the runs of all shards."""
     cases = {each.case.name: PlannedCase(each.case.name, each.question, each.case.rate) for each in planned}
     columns = {column.name: _settings(column, suite, ground) for column in suite.columns}
     digest = sha256()
     folder = ground.common_folder(suite.file.parent)
     for each in planned:
-        if each.repeat == 1:  # a case says how often, and its repeats may be thousands
+        if each.repeat == 1:  # the case has the number of its repeats, which may be thousands
             digest.update(_without(folder, repr(each)))
     digest.update(_without(folder, repr((ground, [server.target for server in ground.servers], columns))))
     named = ""
@@ -159,12 +165,12 @@ def header_of(
 
 
 def _without(folder: str, text: str) -> bytes:
-    """The same on each machine that runs a shard, wherever the folder lies there."""
+    """Returns the text without the folder, so that the text is equal on all machines that run a shard."""
     return text.replace(folder, "").encode(errors="replace")
 
 
 def _settings(column: Column, suite: Suite, ground: SharedSetup) -> JsonObject:
-    """All that makes the column, for a comparison with another evaluation."""
+    """Returns all settings of a column, for a comparison with another evaluation."""
     of_all = {"scripted": ground.scripted, **ground.models}
     own = column.model_dump(include={"strategy", "model", "completion"}, exclude_defaults=True)
     params = {**suite.params, **column.params, **parse_assignments(ground.assignments)}
@@ -172,7 +178,7 @@ def _settings(column: Column, suite: Suite, ground: SharedSetup) -> JsonObject:
 
 
 type _Asked = tuple[Case, str, Expected]
-"""With the question, and what is expected."""
+"""The case to play, its question, and what is expected of its run."""
 
 
 def _asked(suite: Suite, case: SuiteCase, column: Column, ground: SharedSetup) -> _Asked:
@@ -189,7 +195,10 @@ def _asked(suite: Suite, case: SuiteCase, column: Column, ground: SharedSetup) -
 
 
 def _asked_flow(suite: Suite, case: SuiteCase, column: Column, ground: SharedSetup) -> _Asked:
-    """A flow has its parameters in its own file."""
+    """Returns the case of a flow with its question and expectations.
+
+    Raises SuiteError if the case or the suite sets parameters, because a flow has them in its own file.
+    """
     given: JsonObject = {
         "params": {**suite.params, **case.params, **column.params},
     }
@@ -222,7 +231,10 @@ def _flow_of(case: Case) -> WholeFlow:
 
 
 def _with_own(flow: Case, case: SuiteCase) -> Case:
-    """What the user says is the case's, where it says it. What follows was written for the script's own words."""
+    """Returns the flow with the question, files and inputs of the case, if it has any.
+
+    The later turns and expectations of the script are then dropped, because they belong to the script's own question.
+    """
     given: JsonObject = {"query": case.query, "files": case.files}
     changed = {name: value for name, value in given.items() if value}
     played = _flow_of(flow)
@@ -261,7 +273,7 @@ def _with_strategy(suite: Suite, case: SuiteCase, column: Column, ground: Shared
 
 
 def _script(case: SuiteCase, strategy: str | None, column: Column, suite: Suite, ground: SharedSetup) -> Script:
-    """As it is for the strategy. The case's own one, or else the example's."""
+    """Returns the script of a case as it applies to the strategy: the case's own script, or else the example's."""
     given = [name for name in ("scenario", "script", "turns") if getattr(case, name) is not None]
     if len(given) > 1:
         raise SuiteError(f"{' and '.join(given)} are both scripts: give one of them")
@@ -289,11 +301,11 @@ def _script(case: SuiteCase, strategy: str | None, column: Column, suite: Suite,
 
 
 def _refuse(played: Case, question: str, ground: SharedSetup) -> None:
-    """What would fail at its run, or would make it mean something else."""
+    """Raises SuiteError for a mistake that would make the run fail or change its meaning."""
     if not question.strip():
         raise SuiteError("there is no question: give the case a query")
     played.turns(question)
-    played.api_fails  # noqa: B018 - raises for a tool that is not offered
+    played.api_fails  # noqa: B018 - it raises an error for a tool that is not offered
     script = played.script
     named = {each.target for each in read_servers(script.mcp)[0]}
     if named - {server.target for server in ground.servers}:
@@ -311,7 +323,10 @@ def _refuse(played: Case, question: str, ground: SharedSetup) -> None:
 
 
 def refuse_unknown_calls(planned: PlannedEvaluation, offered: Iterable[str]) -> None:
-    """SuiteError for a tool that there is not; `offered`: the names of tools, beside those of a recording."""
+    """Raises SuiteError if a case expects a call to an unknown tool.
+
+    `offered` has the names of the host's tools. The tools of a recording are known, too.
+    """
     if planned.played.played.kind == "flow" or planned.expected.calls is None:
         return
     tools = [*offered, *planned.played.recorded_names]

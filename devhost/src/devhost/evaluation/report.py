@@ -1,4 +1,4 @@
-"""An evaluation in each of its forms: JSON, a page, JUnit's XML, the terminal."""
+"""Reports an evaluation as JSON, as a page, as JUnit XML and in the terminal."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -106,30 +106,34 @@ def _change(column: ColumnChange) -> JsonObject:
     }
 
 
-# Numbers and shares in words, the same in the terminal and on the page.
+# Texts for numbers and shares, for the terminal and for the page.
 
 VERDICTS = {"more": "better", "less": "worse", "same": "no difference beyond chance"}
 NOTE = (
-    "Ranges are 95 % intervals: Wilson's of shares, Student's t of means; ± is the standard error. "
-    "Better and worse is said of differences beyond the interval of the difference (Newcombe's of shares)."
+    "Ranges are 95 % intervals: Wilson's for shares, Student's t for means; ± is the standard error. "
+    "A difference counts as better or worse if its own interval excludes zero (Newcombe's for shares)."
 )
+"""The note below a report, about its statistics."""
 
 
 def share(part: int, whole: int, noun: str = "") -> str:
-    """`3 of 26`, or with a noun `3 of 26 cases`."""
+    """Returns a text such as `3 of 26`, or with a noun `3 of 26 cases`."""
     if noun:
         return f"{part:,} of {counted(whole, noun)}"
     return f"{part:,} of {whole:,}"
 
 
 def percents(share: Share) -> str:
-    """The interval, as `44 to 100 %`."""
+    """Returns the interval of a share, such as `44 to 100 %`."""
     interval = share.interval
     return f"{interval.low * 100:.0f} to {interval.high * 100:.0f} %"
 
 
 def mark(cell: Cell | None) -> str:
-    """`passed`, `failed`, or with repeats how many fitted; then the failed tool calls. A dash for no result."""
+    """Returns `passed` or `failed`, with the number of passed repeats and of failed tool calls if there are any.
+
+    The text is a dash if there is no result.
+    """
     if cell is None:
         return "–"
     word = "failed"
@@ -143,7 +147,7 @@ def mark(cell: Cell | None) -> str:
 
 
 def passed_of(total: ColumnTotal, evaluation: Evaluation) -> str:
-    """`23 of 26`, and with the interval where chance has a part in it."""
+    """Returns the passed cases, such as `23 of 26`, with the interval unless runs were scripted and not repeated."""
     said = share(total.passed, total.cases)
     if evaluation.header.scripted and not total.is_repeated:
         return said
@@ -151,7 +155,7 @@ def passed_of(total: ColumnTotal, evaluation: Evaluation) -> str:
 
 
 def costs(total: ColumnTotal) -> str:
-    """Tokens, seconds, and the scores of a run; and the price of all."""
+    """Returns the mean tokens, seconds and scores of a run, and the price of all runs."""
     said = f"{_mean(total, 'tokens', ',.0f')} tokens and {_mean(total, 'seconds', '.2f')} s a run"
     if total.price:
         said = f"{said} · {price_text(str(total.price))} {total.currency}"
@@ -168,7 +172,7 @@ def _mean(total: ColumnTotal, name: str, form: str) -> str:
 
 
 def mean_text(mean: Mean, form: str = ".4g") -> str:
-    """Such as `0.82 ± 0.04 (0.73 to 0.91)`."""
+    """Returns a mean with its error and interval, such as `0.82 ± 0.04 (0.73 to 0.91)`."""
     said = format(mean.value, form)
     interval = mean.interval
     if interval is None:
@@ -177,7 +181,7 @@ def mean_text(mean: Mean, form: str = ".4g") -> str:
 
 
 def compared_words(column: ColumnChange) -> str:
-    """`3 of 26 cases got better, 0 got worse`, and what may be chance."""
+    """Returns a text such as `3 of 26 cases got better, 0 got worse`, with the number of changes that may be chance."""
     better = share(len(column.better), len(column.changes), "case")
     said = f"{better} got better, {len(column.worse)} got worse"
     if column.unclear:
@@ -186,7 +190,7 @@ def compared_words(column: ColumnChange) -> str:
 
 
 def all_together(column: ColumnChange) -> str:
-    """A line about all cases: `together: better`, and the figures that differ beyond chance."""
+    """Returns a line such as `all cases together: better`, with the figures that differ beyond chance."""
     return "; ".join((f"all cases together: {VERDICTS[column.verdict]}", *figures_beyond_chance(column)))
 
 
@@ -197,7 +201,7 @@ def write_evaluation(
     comparison: Comparison | None = None,
     history: EvaluationHistory | None = None,
 ) -> None:
-    """The page, written in pieces: it may have thousands of answers."""
+    """Writes the page of an evaluation piece by piece, because it may contain thousands of answers."""
     functions = (costs, mark, share, passed_of, compared_words, all_together, mean_text)
     template = page_environment(*functions).get_template("evaluation.html.j2")
     pieces = template.generate(
@@ -215,11 +219,11 @@ def write_evaluation(
 
 
 _REFUSED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""By XML 1.0, even if it is escaped."""
+"""Matches characters that XML 1.0 does not allow, not even escaped."""
 
 
 def junit_xml(evaluation: Evaluation) -> bytes:
-    """For CI systems: a column is a test suite, a case a test case."""
+    """Returns JUnit XML for CI systems. Each column is a test suite, and each case is a test case."""
     root = ET.Element("testsuites")
     for total in evaluation.totals:
         counts = {"tests": str(total.cases), "failures": str(total.cases - total.passed)}
@@ -235,12 +239,13 @@ def junit_xml(evaluation: Evaluation) -> bytes:
 
 
 LONGEST = 300
-"""Characters of an answer or an expectation."""
+"""How many characters of an answer or an expectation are shown."""
 
 
 def show_evaluation(
     evaluation: Evaluation, comparison: Comparison | None, console: Console, history: EvaluationHistory | None = None
 ) -> None:
+    """Prints an evaluation in the terminal: the cases, the failures, the totals, and comparisons."""
     failed = [part for cell in evaluation.cells.values() for part in _failed(cell)]
     totals = Table(box=None, pad_edge=False, show_header=False)
     for total in evaluation.totals:
@@ -280,7 +285,7 @@ def _marked(cell: Cell | None) -> Text:
 
 
 def _failed(cell: Cell) -> Iterator[RenderableType]:
-    """What failed; of a case that passes, why calls failed in it."""
+    """Yields the failed checks and calls of a case, or only the failed calls if the case passed."""
     errors = cell.errors_of_calls
     name = f"{printable(cell.case.name)} · {printable(cell.column)}"
     if cell.passed:

@@ -1,4 +1,4 @@
-"""What a case does before each of its runs, so that tools that act find the same each time."""
+"""The reset of a case before each run, so that tools with side effects find the same state every time."""
 
 import shutil
 from pathlib import Path
@@ -12,7 +12,7 @@ from devhost.process.command import why_it_failed
 
 
 class CopiedFile(ScriptModel):
-    """Both from the folder of the cases."""
+    """A file to copy. The paths `copy` and `to` are relative to the folder of the cases."""
 
     source: Path = Field(alias="copy")
     to: Path
@@ -22,23 +22,27 @@ class CopiedFile(ScriptModel):
 
 
 type Step = Annotated[Words | CopiedFile, one_sentence("should be a command, or {copy: FILE, to: FILE}")]
-"""A text is a command of the shell."""
+"""One step of a reset. A text is a shell command."""
 type Reset = Annotated[tuple[Step, ...], BeforeValidator(listed)]
+"""The steps of a reset. A single step need not be a list."""
 
 
 def reset(steps: Reset, folder: Path) -> None:
-    """One after the other, in the folder of the cases; SuiteError says which one failed, how and where."""
+    """Runs the steps one after another in the folder of the cases. Raises SuiteError if a step fails."""
     for step in steps:
         if isinstance(step, CopiedFile):
             why = _copied(step, folder)
         else:
             why = why_it_failed(["/bin/sh", "-c", step], folder)
         if why:
-            raise SuiteError(f"its reset failed in {folder.absolute()}: {step}: {why}")
+            raise SuiteError(f"the reset failed in {folder.absolute()}: {step}: {why}")
 
 
 def _copied(file: CopiedFile, folder: Path) -> str:
-    """Why it could not be; a file that is there is written over in its place, as programs may have it open."""
+    """Copies a file and returns the error, if there is one.
+
+    An existing file is overwritten and not replaced, because programs may have it open.
+    """
     try:
         shutil.copyfile(folder / file.source, folder / file.to)
     except OSError as error:

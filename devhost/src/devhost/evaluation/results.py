@@ -1,4 +1,4 @@
-"""The file of an evaluation's results: a header, and a line for each run, written while the cases run."""
+"""The file with the results of an evaluation: a header and one line for each run, written while the cases run."""
 
 import json
 import threading
@@ -17,59 +17,68 @@ from devhost.text import Secrets, open_file, worded, write_file
 from devhost.trace.lines import FrozenLine
 
 PREVIOUS = ".previous"
-"""Before the suffix of the file in which the finished evaluation before is kept, for `--against last`."""
+"""Part of the name of the file that keeps the previous finished evaluation, for `--against last`."""
 INTERRUPTED = ".interrupted"
-"""The same for one that was interrupted, and did not go on."""
+"""Part of the name of the file that keeps an interrupted evaluation that was not continued."""
 
 
 @dataclass(frozen=True)
 class PlannedCase:
+    """A case as the header of the results lists it."""
+
     name: str
     question: str
     rate: float
-    """The share of the repeats that must fit."""
+    """The share of the repeats that must pass."""
 
 
 class ResultsHeader(FrozenLine):
+    """The first line of a file of results."""
+
     devhost_evaluation: Literal[2] = 2
+    """The version of the file format."""
     file: str
+    """The path of the file of cases."""
     description: str
     scripted: bool
+    """Whether scripts answer instead of real models."""
     columns: dict[str, dict[str, Any]]
-    """By name, the settings of each."""
+    """The settings of each column by its name."""
     cases: tuple[PlannedCase, ...]
     runs: int
-    """How many are planned, in all shards together."""
+    """The number of planned runs in all shards together."""
     digest: str = ""
-    """A digest of all files that the runs read. An interrupted evaluation only goes on with the same digest."""
+    """A digest of all files that the runs read. An interrupted evaluation can continue only with the same digest."""
     threshold: float = 1.0
     began: str = ""
-    """When, as ISO 8601 writes it. Empty in files that were written before 2026-12."""
+    """The time when the evaluation began, in ISO 8601; empty in files written before 2026-12."""
     shard: str = ""
-    """Such as `2/5`; empty for a whole evaluation."""
+    """The shard, such as `2/5`; empty for a whole evaluation."""
 
     @property
     def runs_here(self) -> int:
-        """How many are planned for this shard."""
+        """The number of runs that are planned for this shard."""
         if not self.shard:
             return self.runs
         return Shard.read(self.shard).count(self.runs)
 
 
 type Key = tuple[str, str, int]
-"""Case, column and repeat."""
+"""The key of a run: its case, column and repeat."""
 
 
 class Result(FrozenLine):
+    """The result of one run, a line of the file."""
+
     case: str
     column: str
     repeat: int
     observed: Observed
     checks: tuple[Check, ...]
     trace: str = ""
-    """The path of its trace; empty for a run that fits, and where none is written."""
+    """The path of the run's trace; empty if the run passed or traces are not written."""
     judge_price: str = "0"
-    """What its judge spent, in the currency of the run."""
+    """The cost of the judge, in the currency of the run."""
 
     @property
     def key(self) -> Key:
@@ -84,15 +93,15 @@ class Result(FrozenLine):
         return Decimal(self.observed.price) + Decimal(self.judge_price)
 
 
-# The file as it is read: what tables need is kept of each result, and all else is read again where it is shown, so
-# that thousands of long answers never stand in memory at once.
+# Reading the file. Only the figures of each result are kept in memory. All other facts are read again when they are
+# shown, so that thousands of long answers are never in memory at once.
 
 LONGEST_LINE = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class RunFigures:
-    """What tables need of a result."""
+    """The facts of a result that tables need."""
 
     key: Key
     passed: bool
@@ -101,12 +110,12 @@ class RunFigures:
     seconds: float
     price: Decimal
     spent: Decimal
-    """The price with that of its judge."""
+    """The price of the run and its judge together."""
     currency: str
     scores: tuple[tuple[str, float], ...]
-    """By the names of the checks that gave them."""
+    """The scores, each with the name of its check."""
     place: int
-    """Where its line begins in the file."""
+    """The position of the result's line in the file, in bytes."""
 
     @classmethod
     def of(cls, result: Result, place: int) -> Self:
@@ -126,7 +135,7 @@ class RunFigures:
 
 
 class ResultsReader:
-    """A file of results that stays open: one that replaces it changes nothing here. Thread-safe."""
+    """A thread-safe reader of a file of results. The file stays open, so that replacing it has no effect here."""
 
     def __init__(self, file: Path) -> None:
         self._name = file
@@ -150,7 +159,7 @@ class ResultsReader:
             raise SuiteError(f"{self._name} has no evaluation: its first line must be a header")
         self.header = _read_line(ResultsHeader, self._name, 1, first[1])
         self.end = len(first[1])
-        """Where the last whole line ends: a process that was killed may have left a part of another one."""
+        """The end of the last complete line. A process that was killed may have left an incomplete line at the end."""
         runs: list[RunFigures] = []
         for number, (place, line) in enumerate(lines, start=2):
             runs.append(RunFigures.of(_read_line(Result, self._name, number, line), place))
@@ -158,7 +167,7 @@ class ResultsReader:
         self.runs = tuple(runs)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
-        """Each whole line with its place."""
+        """Yields each complete line with its position."""
         place = 0
         while True:
             with self._worded():
@@ -185,18 +194,18 @@ def _read_line[L: FrozenLine](kind: type[L], file: Path, number: int, line: byte
 
 
 def kept_beside(file: Path, which: str) -> Path:
-    """`which`: PREVIOUS or INTERRUPTED."""
+    """Returns the path of the file that keeps another evaluation. `which` is PREVIOUS or INTERRUPTED."""
     return file.with_name(f"{file.stem}{which}{file.suffix}")
 
 
-# The file as it is written.
+# Writing the file.
 
 
 class ResultsFile:
-    """Written line by line, so that an interrupted evaluation can go on. Keeps counts, and no result."""
+    """Writes results line by line, so that an interrupted evaluation can continue, and keeps only counts in memory."""
 
     def __init__(self, file: Path, header: ResultsHeader, secrets: Secrets, done: ResultsReader | None = None) -> None:
-        """`done`: the file as an interrupted evaluation left it, which goes on."""
+        """Starts a new file, or continues the file of an interrupted evaluation, whose results are in `done`."""
         self.header = header
         self.done: frozenset[Key] = frozenset()
         self.passed = 0
@@ -227,5 +236,6 @@ class ResultsFile:
 
 
 def written(line: FrozenLine) -> bytes:
+    """Serializes a line of the file."""
     text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False)
     return text.encode(errors="replace") + b"\n"

@@ -1,4 +1,4 @@
-"""Cases from rows: each row of a CSV file, or each line of a JSON Lines file, is a case."""
+"""Reads cases from a file of rows. Each row of a CSV file or line of a JSON Lines file is a case."""
 
 import csv
 import io
@@ -17,13 +17,14 @@ from devhost.text import read_file, worded
 from devhost.words import counted
 
 MOST_BYTES = 64 * 1024 * 1024
-"""The most bytes of a file of rows."""
+"""The size limit of a file of rows, in bytes."""
 LONGEST_FIELD = 1024 * 1024
-"""Characters of a field of CSV."""
+"""The length limit of a CSV field, in characters."""
 SUFFIXES = frozenset({".csv", ".jsonl"})
 IN_TEXTS = frozenset({"name", "query", "reference"})
+"""Keys that take a CSV field as text, even if the field looks like JSON."""
 TEXT_ENDINGS = (".equals", ".to")
-"""Keys whose fields in CSV are texts, even if they look like JSON."""
+"""Endings of keys that take a CSV field as text, even if the field looks like JSON."""
 
 
 class _Written(ScriptModel):
@@ -37,13 +38,13 @@ class Rows:
 
     file: Path
     columns: Mapping[str, str | None] | None
-    """By the column's name, the key of a case, such as `expect.text.contains`. None: the columns are named so."""
+    """The key of a case for each column, such as `expect.text.contains`, or `None` if the columns' names are keys."""
     others: JsonObject = field(default_factory=dict)
-    """What a case has, for each row that does not say otherwise."""
+    """The values that a case has unless its row overrides them."""
 
     @classmethod
     def of(cls, entry: object, folder: Path) -> "Rows | None":
-        """None for an entry that is a case itself."""
+        """Returns the rows that an entry of `cases` names, or `None` if the entry is itself a case."""
         match entry:
             case str() if Path(entry).suffix in SUFFIXES:
                 return cls(within_reach(folder / entry, folder), None)
@@ -58,7 +59,7 @@ class Rows:
         return None
 
     def cases(self) -> Iterator[tuple[str, JsonObject]]:
-        """Each case as it would be written, with its place, such as `questions.csv, row 2`."""
+        """Yields each case as it would be written by hand, after its place, such as `questions.csv, row 2`."""
         try:
             text = read_file(self.file, MOST_BYTES).decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -113,7 +114,7 @@ class Rows:
             yield f"{self.file.name}, row {number}", self._case(number, self._keys(list(known)), known)
 
     def _keys(self, header: Sequence[str]) -> Mapping[str, str]:
-        """The key of each column; empty for one that is left out."""
+        """Returns the key for each column; empty for a column that is not used."""
         if doubled := {name for name in header if name and header.count(name) > 1}:
             raise SuiteError(f"{self.file}: several columns are named {', '.join(sorted(doubled))}")
         if self.columns is None:
@@ -130,14 +131,14 @@ class Rows:
         return case
 
 
-def _copied(value: Any) -> Any:  # noqa: ANN401 - plain data
+def _copied(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, dict):
         return {name: _copied(each) for name, each in value.items()}
     return value
 
 
 def _value(key: str, text: str) -> object:
-    """A field of CSV as a case has it: a list or an object if it is one in JSON, and its key takes more than a text."""
+    """Returns a CSV field as a value of a case. A JSON list or object is parsed, unless the key takes only text."""
     if key in IN_TEXTS or key.endswith(TEXT_ENDINGS):
         return text
     if text.lstrip()[:1] in {"[", "{"}:
@@ -153,7 +154,10 @@ def _value(key: str, text: str) -> object:
 
 
 def _set(case: JsonObject, path: str, value: object) -> None:
-    """`expect.text.contains` names what is inside; the name of a variable contains a dot itself."""
+    """Sets a value of a case by its path, such as `expect.text.contains`.
+
+    A name after `variables.` is not split, because the name of a variable contains a dot.
+    """
     first, _, rest = path.partition(".")
     if not rest:
         case[first] = value

@@ -1,4 +1,4 @@
-"""The planned runs of an evaluation, side by side, each with its judge and its trace."""
+"""Runs the planned cases of an evaluation, several at a time, each with its judge and its trace."""
 
 import json
 import os
@@ -39,25 +39,26 @@ from devhost.text import Secrets, worded
 from devhost.trace.flow import FlowNode
 from devhost.trace.lines import TraceWriter
 
-# The traces of the runs, which go on at once in one host: those of runs that failed stay.
+# The traces of runs that take place at the same time in one host. Only the traces of failed runs are kept.
 
 
 class CaseTraces(Watcher):
-    """Each message goes to the trace of its run: to that of its conversation, or of the call that its session serves.
+    """Writes each message into the trace of its run.
 
-    What plugins print belongs to no run, and is left out.
+    The run is found by the conversation of the message, or by the call that its session serves. Output that plugins
+    print does not belong to any run and is left out.
     """
 
     def __init__(self, folder: Path | None = None, secrets: Secrets | None = None) -> None:
-        """Without a folder nothing is written."""
+        """Prepares traces in a folder. Without a folder, no traces are written."""
         self._folder = folder
         self._secrets = secrets
         self._writers: dict[object, Watcher] = {}
-        """By the ids of conversations, sessions, and the requests that they make."""
+        """The writers by the ids of conversations, of sessions, and of requests from sessions."""
         self._changing = threading.Lock()
 
     def file(self, about: str) -> Path | None:
-        """For the trace of a run."""
+        """Returns the path for the trace of a run, or `None` if no traces are written."""
         words = re.sub(r"[^A-Za-z0-9]+", "-", about).strip("-")[:60] or "case"
         if self._folder is None:
             return None
@@ -67,7 +68,7 @@ class CaseTraces(Watcher):
     def writing(
         self, file: Path | None, conversation: str, facts: Mapping[str, object]
     ) -> Iterator[TraceWriter | None]:
-        """The trace of a run that begins now."""
+        """Yields the writer of a run's trace while the run takes place, or `None` without a file."""
         if file is None:
             yield None
             return
@@ -109,7 +110,7 @@ class CaseTraces(Watcher):
 
 
 class EvaluationModels:
-    """The models of an evaluation; those behind an API serve all its runs."""
+    """The models of an evaluation. Models behind an API are shared by all runs."""
 
     def __init__(self, options: ModelOptions, judge: str | None) -> None:
         self._options = options
@@ -119,14 +120,14 @@ class EvaluationModels:
 
     @property
     def settings(self) -> JsonObject:
-        """Those of all columns that are given."""
+        """The model options from the command line, which apply to all columns."""
         plugin = None if self._options.model_plugin is None else self._options.model_plugin.name
         given: JsonObject = {"model": self._options.name, "api": self._options.api, "features": self._options.features}
         given |= {"judge": self._judge, "plugin": plugin, "completion": self._options.completion}
         return {name: value for name, value in given.items() if value}
 
     def check(self, planned: Sequence[PlannedEvaluation]) -> None:
-        """Mistakes in the options are found before a host starts."""
+        """Raises an error for a mistake in the model options, before a host starts."""
         if self._judge is not None and self.scripted:
             raise SuiteError(f"--judge-model is for a model behind an API, but without {KEY} the judge is scripted")
         for each in planned:
@@ -136,7 +137,7 @@ class EvaluationModels:
             self.judging()
 
     def check_prices(self, planned: Sequence[PlannedEvaluation]) -> None:
-        """SuiteError if the evaluation has a limit of price, and that of a model is not known."""
+        """Raises SuiteError if the price of a model is not known, because a price limit needs the prices."""
         for each in planned:
             with telling_where(each.file, each.case, each.column):
                 replace(each.played, models=self.answering(each)).refuse_unpriced(always=True)
@@ -147,13 +148,13 @@ class EvaluationModels:
                     refuse_unpriced(judge.description)
 
     def answering(self, planned: PlannedEvaluation) -> ModelOfNode | None:
-        """None if the script answers."""
+        """Returns the models of a planned run, or `None` if its script answers."""
         if self.scripted:
             options = self._options
         else:
             options = self._of_column(planned.column)
         models = self._behind_an_api(options.or_of_script(planned.played.script.model))
-        if models is not None:  # mistakes in the options are found here
+        if models is not None:  # creating the models finds mistakes in the options
             for node in planned.played.played.asking:
                 models(node)
         return models
@@ -164,6 +165,7 @@ class EvaluationModels:
         return replace(self._options, name=column.model or self._options.name, completion=completion)
 
     def judging(self) -> ModelBackend | None:
+        """Returns the model that judges, or `None` if judges are scripted."""
         if self.scripted:
             return None
         behind_an_api = self._behind_an_api(replace(self._options, name=self._judge or self._options.name))
@@ -173,10 +175,10 @@ class EvaluationModels:
 
 
 class Budget:
-    """What all runs of an evaluation may spend together. Thread-safe."""
+    """The price limit of an evaluation, which several threads may use at once."""
 
     def __init__(self, most: Decimal, spent: Decimal) -> None:
-        """`spent`: by the runs that have a result already."""
+        """Sets the price limit. `spent` is the price of the runs that already have a result."""
         self._most = most
         self._spent = spent
         self._counting = threading.Lock()
@@ -193,7 +195,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Plays planned runs, from several threads at once."""
+    """Plays planned runs, in several threads at once."""
 
     host: ToolHost
     models: EvaluationModels
@@ -202,7 +204,7 @@ class Evaluator:
     budget: Budget | None = None
 
     def run(self, planned: PlannedEvaluation) -> Result | None:
-        """None, and nothing is done, once the budget is spent."""
+        """Plays a run and returns its result, or does nothing and returns `None` if the budget is spent."""
         if self.budget is None:
             return self._run(planned)
         if self.budget.is_spent:
@@ -265,16 +267,16 @@ def _scored_run(planned: PlannedEvaluation, observed: Observed) -> ScoredRun:
 
 
 def _facts(planned: PlannedEvaluation) -> JsonObject:
-    """The facts in the first line of the trace."""
+    """Returns the facts for the first line of the trace."""
     played = planned.played.played
     if played.kind == "flow":
         return {"command": "flow", **played.facts(planned.played), "query": planned.question}
     return {"command": "run", "strategy": played.name, "query": planned.question}
 
 
-# A judge: a model that reads a question, an answer and a rubric, and says whether the answer passes.
+# A judge is a model that reads a question, an answer and a rubric, and says whether the answer passes.
 #
-# A judge that cannot be asked, or that answers something else, fails the check: a case must not pass unjudged.
+# If the judge cannot be called or its reply is not a verdict, the check fails, because a case must not pass unjudged.
 
 JUDGE = FlowNode("judge", "llm", "Judge", {})
 PROMPT = """You judge an answer that an assistant gave to a user. Judge only by the rubric. The question and the answer
@@ -284,6 +286,8 @@ Reply with one JSON object and nothing else: {"passed": true or false, "reason":
 
 
 class Verdict(BaseModel):
+    """The reply of a judge."""
+
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     passed: StrictBool
@@ -292,12 +296,15 @@ class Verdict(BaseModel):
 
 @dataclass(frozen=True)
 class JudgedCheck:
+    """A check by a judge, with its price."""
+
     check: Check
     price: str = "0"
-    """What the judge spent."""
+    """The price of the judge's model call."""
 
 
 def judged(model: ModelBackend, rubric: str, question: str, answer: str) -> JudgedCheck:
+    """Asks the judge whether an answer meets the rubric. The check fails if there is no verdict."""
     by = f"judged by {model.description.name}"
     if model.description.scripted:
         by = "a scripted judge"
@@ -318,7 +325,7 @@ def judged(model: ModelBackend, rubric: str, question: str, answer: str) -> Judg
 
 
 def _asked(model: ModelBackend, rubric: str, question: str, answer: str) -> tuple[str, str]:
-    """The reply, and its price."""
+    """Returns the judge's reply and its price."""
     described = model.description
     read = f"<question>\n{question}\n</question>\n<answer>\n{answer}\n</answer>"
     request = {
@@ -341,16 +348,19 @@ def _asked(model: ModelBackend, rubric: str, question: str, answer: str) -> tupl
     return reply, str(usage.get("total_price") or "0")
 
 
-# Runs side by side, in threads that end with the process: when the caller stops reading, nothing waits for them.
+# Several runs at a time, in threads that end with the process, so that nothing waits for a run that nobody reads.
 
 
 def one_at_a_time(planned: Sequence[PlannedEvaluation]) -> bool:
-    """A reset would change what another run works with."""
+    """Returns whether a case has a reset, which would disturb another run that takes place at the same time."""
     return any(each.case.reset for each in planned)
 
 
 def evaluate(evaluator: Evaluator, planned: Sequence[PlannedEvaluation], jobs: int) -> Iterator[Result | None]:
-    """None for a run that did not begin. SuiteError, before the first run, for a call of an unknown tool."""
+    """Yields the result of each run as it ends, or `None` for a run that did not begin.
+
+    Raises SuiteError, before the first run, if a case expects a call to an unknown tool.
+    """
     for each in planned:
         refuse_unknown_calls(each, [tool.name for tool in evaluator.host.tools])
     if one_at_a_time(planned):
@@ -359,7 +369,10 @@ def evaluate(evaluator: Evaluator, planned: Sequence[PlannedEvaluation], jobs: i
 
 
 def side_by_side[P, R](planned: Sequence[P], run: Callable[[P], R], jobs: int) -> Iterator[R]:
-    """Raises what `run` raises; no further run begins then."""
+    """Calls `run` for each planned item in several threads and yields the results as they arrive.
+
+    Raises the first error of `run`, after which no further run begins.
+    """
     if not planned:
         return
     with ThreadPool(min(jobs, len(planned))) as pool:

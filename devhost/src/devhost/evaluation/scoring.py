@@ -1,4 +1,4 @@
-"""Scores that Python functions give to runs. The functions stand in modules beside the file of cases."""
+"""Scores runs with Python functions from modules beside the file of cases."""
 
 import importlib.util
 import reprlib
@@ -21,38 +21,41 @@ from devhost.observed import Observed
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """What a scorer gets."""
+    """The run that a scorer scores."""
 
     case: str
     column: str
     question: str
     reference: str
-    """The case's `reference`; empty without one."""
+    """The case's `reference`; empty if it has none."""
     observed: Observed
-    """The answer is `observed.text`; of a run that failed, `observed.error` says why."""
+    """The observed run. The answer is `observed.text`, and `observed.error` is the error of a failed run."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """What a scorer may give in place of a number or a boolean."""
+    """A score with a reason, which a scorer may return instead of a number or a boolean."""
 
     value: float
     reason: str = ""
-    """A sentence, which reports show."""
+    """A sentence that reports show."""
 
 
 class Scorer(Protocol):
-    """True is 1, and false 0. Is called from several threads at once."""
+    """A function that scores a run, called by several threads at once. True counts as 1 and false as 0."""
 
     def __call__(self, run: ScoredRun, /) -> Score | float | bool: ...
 
 
 type Scorers = Mapping[str, Scorer]
-"""By `module:function`."""
+"""The scorers by their names in the form `module:function`."""
 
 
 def load_scorers(folder: Path, expected: Iterable[Expected], *, allowed: bool) -> Scorers:
-    """`folder`: that of the file of cases. `allowed`: whether a person said --allow-code."""
+    """Imports the scorers that the cases name. Raises SuiteError if the import fails or is not allowed.
+
+    `folder` is the folder of the file of cases. `allowed` says whether --allow-code was given.
+    """
     names = dict.fromkeys(score.function for each in expected for score in each.score)
     if names and not allowed:
         raise SuiteError(f"score: {next(iter(names))} is Python code beside the cases: allow it with --allow-code")
@@ -77,19 +80,22 @@ def _functions(module: ModuleType) -> Iterator[str]:
 
 
 def _loaded(name: str, folder: Path) -> ModuleType:
-    """Under a name of its own, so that it replaces no module of devhost's; what it imports may stand beside it."""
+    """Imports a module of scorers, which can import other modules in its folder.
+
+    The module gets a unique name, so that it does not replace a module of devhost.
+    """
     file = folder.joinpath(*name.split(".")).with_suffix(".py")
     if not file.is_file():
         raise SuiteError(f"score: there is no module {name}: {file} does not exist")
     beside = str(folder.absolute())
     if beside not in sys.path:
-        sys.path.append(beside)  # at the end: it hides no other module
+        sys.path.append(beside)  # at the end, so that it hides no other module
     own_name = f"devhost_scorers_{sha256(bytes(file.absolute())).hexdigest()[:8]}_{name.replace('.', '_')}"
     spec = importlib.util.spec_from_file_location(own_name, file)
     if spec is None or spec.loader is None:
         raise SuiteError(f"score: {file} cannot be imported")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[own_name] = module  # dataclasses look for their module there
+    sys.modules[own_name] = module  # dataclasses look up their module there
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -99,7 +105,7 @@ def _loaded(name: str, folder: Path) -> ModuleType:
 
 
 def scored(scorers: Scorers, expected: Expected, run: ScoredRun) -> Iterator[Check]:
-    """A scorer that raises, or gives something else than a score, fails its check."""
+    """Yields a check for each score. The check fails if its scorer raises or does not return a score."""
     for each in expected.score:
         try:
             given = scorers[each.function](run)
@@ -125,5 +131,5 @@ def _checked(expected: ScoreExpected, given: object) -> Check:
 
 
 def _line(error: BaseException) -> str:
-    """Such as `KeyError: 'word', suites/my_scores.py:12`."""
+    """Returns an error on one line, such as `KeyError: 'word', suites/my_scores.py:12`."""
     return RunError(type(error).__name__, str(error), format_exc()).line

@@ -1,4 +1,4 @@
-"""A part of an evaluation's runs, such as the second of five, which one of several machines runs."""
+"""A shard: the part of an evaluation that one of several machines runs, such as the second of five."""
 
 import re
 from collections.abc import Sequence
@@ -12,13 +12,16 @@ MOST_SHARDS = 10_000
 
 @dataclass(frozen=True)
 class Shard:
+    """One part of an evaluation."""
+
     number: int
-    """From 1."""
+    """The number of the shard, counted from 1."""
     of: int
+    """The number of all shards."""
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """From a text such as `2/5`."""
+        """Parses a text such as `2/5`. Raises SuiteError for any other text."""
         found = re.fullmatch(r"(\d{1,5})/(\d{1,5})", text.strip())
         if found is None:
             raise SuiteError(f"--shard {text!r}: write NUMBER/OF, such as 2/5 for the second of five shards")
@@ -36,8 +39,9 @@ class Shard:
         return f".{self.number}-of-{self.of}.results.jsonl"
 
     def part[T](self, runs: Sequence[T]) -> Sequence[T]:
-        """One run of each row of `of` runs, so that all shards take about as long."""
+        """Returns every `of`-th run, so that all shards take about the same time."""
         return runs[self.number - 1 :: self.of]
 
     def count(self, runs: int) -> int:
+        """Returns how many of all runs belong to the shard."""
         return len(range(self.number - 1, runs, self.of))

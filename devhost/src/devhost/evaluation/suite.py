@@ -1,4 +1,4 @@
-"""A file of cases: its cases and columns."""
+"""Reads a file of cases, with its cases and columns."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ from devhost.text import describe, json_value, load_yaml
 type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
 type Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 type _Name = Annotated[str, Field(min_length=1, max_length=120)]
-"""The name of a case or a column. It is shown in tables and given with --case."""
+"""The name of a case or a column, as tables show it and --case or --column selects it."""
 
 
 class Column(ScriptModel):
@@ -30,48 +30,50 @@ class Column(ScriptModel):
 
     name: _Name = "default"
     strategy: Words | None = None
-    """None for that of the case's script, else the plugin's first."""
+    """The strategy, or `None` for the one that the case's script names, or else the plugin's first."""
     model: Words | None = None
-    """None for that of --model. A scripted model takes this name."""
+    """The model, or `None` for the one from --model. A scripted model gets this name."""
     params: _JsonObject = Field(default_factory=dict)
     completion: _JsonObject = Field(default_factory=dict)
-    """Parameters of the model."""
+    """The parameters of the model."""
 
 
 class SuiteCase(ScriptModel):
+    """One case: a question or a script, and what is expected of its run."""
+
     name: _Name
     query: Words | None = None
-    """By default, the question of the case's script."""
+    """The question; by default, the question of the case's script."""
     scenario: Words | None = None
-    """A script of the example: a file of its scenarios/."""
+    """The name of a script in the folder scenarios/ of the example."""
     script: Annotated[Path | dict[str, Any] | None, one_sentence("should be the path of a script, or a script")] = None
-    """A script file, from the folder of the cases; or a script as it would stand in one."""
+    """The path of a script, relative to the folder of the cases, or the script itself."""
     turns: SomeTurns | None = None
-    """A script that is only turns."""
+    """The turns of a script that has nothing else."""
     files: tuple[Path, ...] = ()
     params: _JsonObject = Field(default_factory=dict)
     variables: _JsonObject = Field(default_factory=dict)
     reset: Reset = ()
-    """What is done before each run."""
+    """The steps before each run."""
     repeats: PositiveInt = 1
     rate: Share = 1.0
-    """The share of the repeats that must fit. All three have the values of the file where a case has none."""
+    """The share of the repeats that must pass. A case without `reset`, `repeats` or `rate` takes the file's value."""
     expect: Expected | None = None
-    """By default, what its script expects."""
+    """The expectations; by default, those of the case's script."""
     reference: str = ""
-    """A good answer, which scorers get."""
+    """A good answer, for scorers."""
     inputs: _JsonObject = Field(default_factory=dict)
-    """The fields of a flow's Start node. They override those of its script."""
+    """The inputs of a flow's Start node, which override the inputs from the flow's script."""
 
     @property
     def written(self) -> Path | None:
-        """The file of its script."""
+        """The file of the case's script, or `None` if it has none."""
         if isinstance(self.script, Path):
             return self.script
         return None
 
     def within(self, suite: "SuiteFile", folder: Path) -> Self:
-        """With the defaults of its file, and paths from the file's folder."""
+        """Returns the case with the defaults of its file and with paths that start at the file's folder."""
         defaults = {name: getattr(suite, name) for name in {"reset", "repeats", "rate"} - self.model_fields_set}
         script = self.script
         if isinstance(self.script, Path):
@@ -81,26 +83,30 @@ class SuiteCase(ScriptModel):
 
 
 def _case_of_a_file(case: object) -> object:
-    """`wrong.case.yaml` is the case `wrong` with this script."""
+    """Turns a file name into a case: `wrong.case.yaml` is the case `wrong` with this script."""
     if isinstance(case, str):
         return {"name": Path(case).name.split(".")[0], "script": case}
     return case
 
 
 class EvaluationLimits(ScriptModel):
+    """The limits of an evaluation."""
+
     price: PositivePrice | None = None
-    """What all runs and judges together may spend: once that is reached, no further run begins."""
+    """The price limit of all runs and judges together. Once the limit is reached, no further run begins."""
 
 
 class SuiteFile(ScriptModel):
+    """A file of cases as a person writes it."""
+
     description: str = ""
     example: str | None = None
     tools: tuple[Path, ...] = ()
-    """Folders of tool plugins, from the folder of the cases."""
+    """The folders of tool plugins, relative to the folder of the cases."""
     mcp: Texts = ()
-    """MCP servers, as `--mcp` takes them."""
+    """MCP servers, written as for `--mcp`."""
     params: _JsonObject = Field(default_factory=dict)
-    """For all cases, over those of their scripts."""
+    """Parameters for all cases, which override the parameters from scripts."""
     columns: Annotated[tuple[Column, ...], Field(min_length=1)] = (Column(),)
     reset: Reset = ()
     repeats: PositiveInt = 1
@@ -111,14 +117,15 @@ class SuiteFile(ScriptModel):
 
 
 class Suite(SuiteFile):
-    """A file that was read: with its paths from its folder, and its defaults in its cases."""
+    """A file of cases that was read, with resolved paths and with the file's defaults in its cases."""
 
     file: Path
     flows: Mapping[str, Script]
-    """By the case's name, the scripts that name their flow: of all cases or of none."""
+    """The scripts of cases that play a flow, by the case's name. Either all cases play flows or none does."""
 
     @classmethod
     def read(cls, file: Path) -> Self:
+        """Reads a file of cases. Raises SuiteError if the file is not valid."""
         written = _written(file)
         for noun, named in (("cases", written.cases), ("columns", written.columns)):
             for name, times in Counter(each.name for each in named).items():
@@ -130,7 +137,10 @@ class Suite(SuiteFile):
         return cls.model_construct(**known, file=file, flows=_flows(file, cases))
 
     def only(self, cases: Sequence[str], columns: Sequence[str], repeats: int | None) -> Self:
-        """What fits one of the patterns (* and ?), without patterns all. `repeats`: of each case, unless it is None."""
+        """Returns a copy with the cases and columns that match a pattern (* and ?), or with all if there is no pattern.
+
+        `repeats` replaces the number of repeats of each case, unless it is `None`.
+        """
         kept = _fitting("--case", cases, self.cases, self.file)
         if repeats is not None:
             kept = tuple(case.model_copy(update={"repeats": repeats}) for case in kept)
@@ -141,7 +151,7 @@ class Suite(SuiteFile):
 def _written(file: Path) -> SuiteFile:
     data = load_yaml(file)
     if "cases" not in data and data.keys() & {"turns", "flow", "extends"}:
-        data = {"cases": [file.name]}  # a script that is a case of its own
+        data = {"cases": [file.name]}  # the file is a script, which counts as a single case
     places: list[str] = []
     """The place of each case in a file of rows; empty for other cases."""
     if isinstance(data.get("cases"), list):
@@ -168,7 +178,7 @@ def _with_rows(entries: Iterable[object], folder: Path, places: list[str]) -> It
 
 
 MOST_SENTENCES = 10
-"""The most mistakes that are told at once: thousands of rows may have the same one."""
+"""The number of mistakes that are reported at once. Thousands of rows may have the same mistake."""
 
 
 def _first(sentences: str) -> str:
@@ -180,7 +190,7 @@ def _first(sentences: str) -> str:
 
 
 def _with_names(sentences: str, data: dict[str, Any], places: Sequence[str]) -> str:
-    """Cases by their names, if they have any, or by their rows."""
+    """Returns the sentences with names or rows of cases in place of their numbers."""
 
     def case(found: re.Match[str]) -> str:
         number = int(found[1])
@@ -221,5 +231,5 @@ def _fitting[N: (SuiteCase, Column)](
     for pattern in patterns:
         if not any(fnmatchcase(each.name, pattern) for each in named):
             there_are = naming(each.name for each in named)
-            raise SuiteError(f"{option} {pattern!r} fits none in {file}; {there_are}")
+            raise SuiteError(f"{option} {pattern!r} matches nothing in {file}; {there_are}")
     return tuple(each for each in named if any(fnmatchcase(each.name, pattern) for pattern in patterns or ("*",)))

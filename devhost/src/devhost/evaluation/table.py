@@ -1,4 +1,4 @@
-"""An evaluation as a table: a cell for each case in each column, and a total for each column."""
+"""Arranges an evaluation as a table, with a cell for each case in each column and a total for each column."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,25 +12,27 @@ from devhost.evaluation.results import PlannedCase, Result, ResultsHeader, Resul
 from devhost.expected import Check
 
 TOLERANCE = 1e-9
-"""Tolerance for shares, which are quotients: 0.3 of ten repeats is three."""
+"""The tolerance for shares, because quotients are rounded: 0.3 of ten repeats must be three."""
 
 
 @dataclass(frozen=True)
 class Cell:
+    """The runs of one case in one column."""
+
     case: PlannedCase
     column: str
     runs: tuple[RunFigures, ...]
-    """The figures of all repeats, in their order; never empty."""
+    """The figures of all repeats in their order. A cell has at least one repeat."""
     reader: ResultsReader = field(repr=False, compare=False)
 
     @property
     def results(self) -> Iterator[Result]:
-        """The results of all repeats. Each is read from the file when it is asked for."""
+        """The results of all repeats. Each result is read from the file when it is needed."""
         return map(self.reader.result, self.runs)
 
     @property
     def fitting(self) -> int:
-        """How many repeats fit."""
+        """The number of repeats that passed."""
         return sum(run.passed for run in self.runs)
 
     @property
@@ -39,7 +41,7 @@ class Cell:
 
     @property
     def passing(self) -> Share:
-        """The share with its interval."""
+        """The share of passed repeats with its interval."""
         return Share(self.fitting, len(self.runs))
 
     @property
@@ -58,7 +60,7 @@ class Cell:
 
     @cached_property
     def values(self) -> Mapping[str, Sequence[float]]:
-        """By the names of the figures, that of each run that has it."""
+        """The values of each figure, by its name, from all runs that have one."""
         found: dict[str, list[float]] = {"tokens": [], "seconds": [], "price": []}
         for run in self.runs:
             found["tokens"].append(run.tokens)
@@ -70,7 +72,7 @@ class Cell:
 
     @property
     def failures(self) -> tuple[Check, ...]:
-        """Each once, whatever was found in its place in other repeats."""
+        """The failed checks. A check that fails in several repeats occurs only once."""
         found: dict[tuple[str, str], Check] = {}
         for result in self.results:
             for check in result.checks:
@@ -80,7 +82,7 @@ class Cell:
 
     @property
     def errors_of_calls(self) -> tuple[str, ...]:
-        """Why calls failed, as `find_parts: KeyError: 'wordy', tools/find_parts.py:14`; each sentence once."""
+        """The different errors of calls, such as `find_parts: KeyError: 'wordy', tools/find_parts.py:14`."""
         if not self.failed_calls:
             return ()
         return tuple(dict.fromkeys(error for result in self.results for error in result.observed.errors_of_calls))
@@ -88,6 +90,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class ColumnTotal:
+    """The total of one column."""
+
     column: str
     passed: int
     cases: int
@@ -101,7 +105,7 @@ class ColumnTotal:
 
     @classmethod
     def of(cls, cells: Sequence[Cell]) -> Self:
-        """`cells`: of one column."""
+        """Computes the total of the cells of one column."""
         runs = [run for cell in cells for run in cell.runs]
         return cls(
             column=cells[0].column,
@@ -119,15 +123,16 @@ class ColumnTotal:
 
     @property
     def passing(self) -> Share:
-        """The share with its interval."""
+        """The share of passed cases with its interval."""
         return Share(self.passed, self.cases)
 
     def reaches(self, threshold: float) -> bool:
+        """Returns whether the share of passed cases is at least the threshold."""
         return self.share >= threshold - TOLERANCE
 
 
 def _figures(cells: Sequence[Cell]) -> Mapping[str, Mean]:
-    """The means over several cases, since the repeats of one case are alike. For one case, the means over its runs."""
+    """Returns the means over the cases, because the repeats of a case are alike, or over the runs of a single case."""
     if len(cells) == 1:
         return cells[0].figures
     found: dict[str, list[float]] = {}
@@ -139,14 +144,16 @@ def _figures(cells: Sequence[Cell]) -> Mapping[str, Mean]:
 
 @dataclass(frozen=True)
 class Evaluation:
+    """An evaluation as its file of results records it."""
+
     header: ResultsHeader
     runs: tuple[RunFigures, ...]
-    """In the order in which they ended; of an interrupted evaluation some are missing."""
+    """The runs in the order in which they ended. In an interrupted evaluation, some are missing."""
     reader: ResultsReader = field(repr=False, compare=False)
 
     @property
     def is_finished(self) -> bool:
-        """Whether all runs have ended. A shard is finished when its own part is."""
+        """Whether all runs of the evaluation or shard have ended."""
         return len(self.runs) == self.header.runs_here
 
     @property
@@ -155,7 +162,7 @@ class Evaluation:
 
     @cached_property
     def cells(self) -> Mapping[tuple[str, str], Cell]:
-        """By case and column; those that have a result."""
+        """The cells that have a result, by case and column."""
         found: dict[tuple[str, str], list[RunFigures]] = {}
         for run in sorted(self.runs, key=lambda run: run.key[2]):
             found.setdefault(run.key[:2], []).append(run)
@@ -176,6 +183,6 @@ class Evaluation:
 
 
 def read_evaluation(file: Path) -> Evaluation:
-    """As far as it came."""
+    """Reads an evaluation, which may be unfinished, from its file of results."""
     reader = ResultsReader(file)
     return Evaluation(reader.header, reader.runs, reader)

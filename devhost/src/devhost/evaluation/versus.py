@@ -1,6 +1,6 @@
-"""What became better and worse between two evaluations, beyond chance.
+"""Compares two evaluations: which cases and figures got better or worse, beyond chance.
 
-Cases and columns are matched by their names; what only one of the two has is left out.
+Cases and columns are matched by name. Cases and columns that only one evaluation has are left out.
 """
 
 import json
@@ -12,26 +12,26 @@ from devhost.evaluation.figures import Share, Verdict, mean_difference, paired_c
 from devhost.evaluation.table import Cell, ColumnTotal, Evaluation
 
 CONTEXT = 40
-"""Characters before the first difference of two texts."""
+"""How many characters are shown before the first difference of two texts."""
 
 
 @dataclass(frozen=True)
 class CaseChange:
-    """A case in one column, before and after."""
+    """A case of one column in both evaluations."""
 
     before: Cell
     after: Cell
     is_scripted: bool
-    """On both sides: then nothing is left to chance, unless repeats differ."""
+    """Whether both evaluations are scripted, so that chance plays no part unless repeats differ."""
 
     @property
     def is_another(self) -> bool:
-        """Whether another share of its runs passed."""
+        """Whether the share of runs that passed has changed."""
         return self.before.share != self.after.share
 
     @property
     def verdict(self) -> Verdict:
-        """More is better."""
+        """Whether the case got better (`more`) or worse (`less`), beyond chance."""
         if not self.is_another:
             return "same"
         if self.is_scripted and {self.before.share, self.after.share} <= {0.0, 1.0}:
@@ -40,7 +40,7 @@ class CaseChange:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The checks that failed on the worse side, which is named, and not on the other."""
+        """The checks that failed only in the worse evaluation, each after the word `before` or `after`."""
         when = "after"
         here = self.after
         there = self.before
@@ -62,12 +62,14 @@ def _sign(difference: float) -> Verdict:
 
 @dataclass(frozen=True)
 class ColumnChange:
+    """A column in both evaluations."""
+
     before: ColumnTotal
     after: ColumnTotal
     changes: tuple[CaseChange, ...]
-    """The changes of the cases that both evaluations have."""
+    """All cases that both evaluations have."""
     settings: tuple[str, ...]
-    """What is set otherwise, a line each."""
+    """The settings that differ, one line each."""
 
     @property
     def column(self) -> str:
@@ -83,12 +85,12 @@ class ColumnChange:
 
     @property
     def unclear(self) -> tuple[CaseChange, ...]:
-        """The cases of which another share passed, as chance may have it."""
+        """The cases whose share of passed runs changed, but not beyond chance."""
         return tuple(each for each in self.changes if each.is_another and each.verdict == "same")
 
     @property
     def verdict(self) -> Verdict:
-        """Whether more or fewer of the cases that both have passed, beyond chance."""
+        """Whether more or fewer of the common cases passed, beyond chance."""
         pairs = [(each.before.passed, each.after.passed) for each in self.changes]
         if not pairs:
             return "same"
@@ -100,7 +102,7 @@ class ColumnChange:
 
     @property
     def figures(self) -> Mapping[str, Verdict]:
-        """By the name of tokens, seconds, price and of each score; of the cases that both have."""
+        """The verdict on tokens, seconds, price and each score, by name, over the common cases."""
         pairs: dict[str, list[tuple[float, float]]] = {}
         for change in self.changes:
             after = change.after.figures
@@ -111,6 +113,7 @@ class ColumnChange:
 
 
 type Comparison = tuple[ColumnChange, ...]
+"""The comparison of two evaluations, column by column."""
 
 
 def compared(before: Evaluation, after: Evaluation) -> Comparison:
@@ -144,7 +147,7 @@ def _differences(before: Mapping[str, object], after: Mapping[str, object], with
 
 
 def _said(value: object, other: object) -> str:
-    """The part in which two texts differ, with a few words before it."""
+    """Returns a value as JSON. A text is shown from shortly before its first difference from the other text."""
     if isinstance(value, str) and isinstance(other, str):
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(value, other, strict=False)))
         begin = max(0, same - CONTEXT)
@@ -156,5 +159,5 @@ def _said(value: object, other: object) -> str:
 
 
 def figures_beyond_chance(column: ColumnChange) -> Sequence[str]:
-    """Such as `more tokens`, `less seconds`."""
+    """Returns the figures that differ beyond chance, such as `more tokens` or `less seconds`."""
     return [f"{verdict} {name}" for name, verdict in column.figures.items() if verdict != "same"]

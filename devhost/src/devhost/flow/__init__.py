@@ -1,4 +1,4 @@
-"""A whole chatflow or workflow, as Dify exports it, around the Agent node.
+"""Plays whole chatflows and workflows, as Dify exports them.
 
-Only `flow.engine` imports Dify's workflow engine, which lives in an environment of its own (`flow.turn`).
+Only `flow.engine` imports Dify's workflow engine, which has its own Python environment (see `flow.turn`).
 """

@@ -1,8 +1,8 @@
-"""One node of a flow, played alone: what "Run this step" of Dify's editor does.
+"""Plays one node of a flow alone, as "Run this step" in Dify's editor does.
 
 The rules are those of Dify's `WorkflowEntry.single_step_run` (api/core/workflow/workflow_entry.py, read on 2026-11-30):
-the variables that the node refers to are its inputs, environment variables come from the app, a variable that has no
-value is an error, and loops and iterations are not run this way.
+the variables that the node refers to are its inputs, environment variables come from the app, a variable without a
+value is an error, and loops and iterations cannot be run alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,9 +28,9 @@ NOT_ALONE: Mapping[str, str] = {
     **dict.fromkeys(("iteration", "loop"), PLAYS_OTHERS),
     **dict.fromkeys(("start", "iteration-start", "loop-start", "loop-end"), NOTHING_TO_RUN),
 }
-"""By the type of a node, why it cannot be played alone."""
+"""Types of nodes that cannot be played alone, with the reason."""
 OF_A_CONTAINER = frozenset({"isInIteration", "iteration_id", "isInLoop", "loop_id"})
-"""Keys in the data of a node that is in a container."""
+"""Keys in a node's data that place the node inside an iteration or a loop."""
 TEXT_FIELDS = frozenset({"text-input", "paragraph", "select"})
 
 type Kind = Literal["text", "json", "files"]
@@ -41,10 +41,10 @@ class NodeInput:
     """A variable that the node refers to."""
 
     source: str
-    """The id of a node, or `sys` or `conversation`."""
+    """A node's id, `sys` or `conversation`."""
     name: str
     title: str
-    """That of the node; else the source."""
+    """The title of the source node; the source itself if there is no title."""
     kind: Kind
     is_required: bool
 
@@ -59,12 +59,14 @@ class NodeInput:
 
 @dataclass(frozen=True)
 class NodeAlone:
+    """A node that is played alone, and the flow that it comes from."""
+
     whole: FlowFile
     node: FlowNode
 
     @classmethod
     def of(cls, file: FlowFile, name: str) -> "NodeAlone":
-        """`name`: the id or the title of the node. FlowFileError if there is none, or it cannot be played alone."""
+        """Finds a node by its id or title. Raises FlowFileError if no node matches or it cannot be played alone."""
         node = file.node(name)
         why = NOT_ALONE.get(node.type)
         if why is not None:
@@ -73,7 +75,7 @@ class NodeAlone:
 
     @cached_property
     def file(self) -> FlowFile:
-        """A flow of a Start node without fields and this node."""
+        """A flow with only this node and a Start node without fields."""
         entry = next(each for each in self.whole.graph["nodes"] if each.get("id") == self.node.id)
         data = {key: value for key, value in entry["data"].items() if key not in OF_A_CONTAINER}
         begin = {"id": BEFORE_ONE_NODE, "type": "custom", "data": {"type": "start", "title": "Start", "variables": []}}
@@ -83,7 +85,7 @@ class NodeAlone:
 
     @cached_property
     def inputs(self) -> Mapping[str, NodeInput]:
-        """By key, in the order of their names."""
+        """The variables that the node refers to, by key and in alphabetical order."""
         meant = (meant_reference(self.whole, each) for each in references_of(self.node))
         outside = (each for each in meant if each.source not in {"env", OF_A_FORM, self.node.id})
         found = map(self._input, outside)
@@ -120,9 +122,10 @@ class NodeAlone:
         return "json"
 
     def read(self, assignments: Iterable[str], limits: HostLimits) -> JsonObject:
-        """By key, the values of `--input SOURCE.NAME=VALUE` pairs: a text where only a text fits, else what JSON says.
+        """Parses `--input SOURCE.NAME=VALUE` pairs and returns the values by key.
 
-        ParameterError for a variable that the node does not refer to, and for one that is missing.
+        The value of a text variable is used unchanged, and a file variable takes `@PATH`. Any other value is parsed as
+        JSON if possible. Raises ParameterError for a variable that the node does not refer to, and for a missing one.
         """
         by_label = {each.label: each for each in self.inputs.values()}
         there_are = naming(by_label)
@@ -147,14 +150,14 @@ class NodeAlone:
         return {key: self._as_field(key, value) for key, value in values.items()}
 
     def _as_field(self, key: str, value: object) -> object:
-        """A field for one file holds the file, and no list."""
+        """Unwraps the list if the field holds a single file."""
         known = self.inputs[key]
         if known.kind == "files" and start_fields(self.whole)[known.name]["type"] == "file" and isinstance(value, list):
             return value[0]
         return value
 
     def script(self, script: Script) -> Script:
-        """What the script says for this node, in the first turn that says something for it."""
+        """Returns a script for this node, made from the first turn that mentions the node."""
         names = {self.node.id, self.node.title}
         turn = next((each for each in script.said if names & {*each.models, *each.knowledge, *_forms(each)}), script)
         answers = {target: words for target, words in turn.answers.items() if names & _targets(target)}
@@ -167,7 +170,7 @@ def _forms(turn: TurnScript) -> set[str]:
 
 
 def _targets(target: str) -> set[str]:
-    """The names of nodes that an answer may be for: by NODE a button, by NODE.FIELD a value."""
+    """Returns the nodes that a key of `answers` may name: NODE for a button, or NODE.FIELD for a value."""
     return {target, target.rpartition(".")[0]}
 
 

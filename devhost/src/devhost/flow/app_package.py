@@ -1,7 +1,7 @@
-"""An app package: the file `.ifpkg` that Dify exports an app to since 1.18.0.
+"""Reads app packages, the `.ifpkg` files to which Dify has exported apps since 1.18.0.
 
-It is a ZIP file with all its files at its root: `manifest.yaml`, the app as a DSL file, and what the nodes of Dify's
-new agent need (skills, files, icons). docs/flows.md says where this was read.
+A package is a ZIP file with all files at its root: `manifest.yaml`, the app as a DSL file, and the resources of nodes
+of Dify's new agent (skills, files, icons). docs/flows.md names the source of these facts.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class _Entry(BaseModel):
 
 
 class _Resources(BaseModel):
-    """What the package holds for one agent node."""
+    """The files in the package that belong to one agent node."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -63,7 +63,7 @@ class _Manifest(BaseModel):
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """What devhost does not use of it, in words."""
+        """The contents of the package that devhost does not use, in words."""
         counts = {
             "icon": len(self.icons),
             "skill": sum(len(each.skills) for each in self.agent_resources.values()),
@@ -74,16 +74,16 @@ class _Manifest(BaseModel):
 
 @dataclass(frozen=True)
 class AppPackage:
-    """An app's DSL, taken out of its package."""
+    """An app's DSL, read from its package."""
 
     data: dict[str, Any]
-    """The DSL file, parsed."""
+    """The parsed DSL file."""
     unused: tuple[str, ...]
-    """What the package holds for Dify alone, in words: "2 skills", "1 file"."""
+    """The contents of the package that only Dify uses, in words: "2 skills", "1 file"."""
 
     @classmethod
     def read(cls, path: Path) -> "AppPackage":
-        """Read and check a package; raises FlowFileError for what Dify would not import."""
+        """Reads and checks a package. Raises FlowFileError if Dify would not import the package."""
         with opened_archive(path, APP_PACKAGE) as archive:
             members = _members(path, archive)
             manifest = _manifest(path, _yaml(path, MANIFEST, _content(path, archive, members, MANIFEST)))
@@ -114,7 +114,7 @@ def _members(path: Path, archive: zipfile.ZipFile) -> Mapping[str, zipfile.ZipIn
 
 
 def _content(path: Path, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str) -> bytes:
-    """One YAML file of the package."""
+    """Returns the content of one YAML file in the package."""
     if name not in members:
         raise FlowFileError(f"{path} has no {name}, so it is not an app package. {IS_YAML}")
     if members[name].file_size > MOST_BYTES:
@@ -144,15 +144,18 @@ def _manifest(path: Path, data: dict[str, Any]) -> _Manifest:
 
 
 def _yaml(path: Path, name: str, content: bytes) -> dict[str, Any]:
-    """A YAML file of the package, in which Dify takes neither aliases nor the same key twice."""
+    """Parses a YAML file of the package, in which Dify accepts neither aliases nor duplicate keys."""
     data = load_yaml_text(content, path / name)
     for fault in _faults(yaml.compose(content, Loader=FAST), set()):
-        raise FlowFileError(f"{path / name}: {fault}; Dify takes no such YAML in a package")
+        raise FlowFileError(f"{path / name}: {fault}; Dify does not accept such YAML in a package")
     return data
 
 
 def _faults(node: yaml.Node | None, met: set[int]) -> Iterator[str]:
-    """What Dify does not take; `met` are the nodes before, by identity: an alias is the node that it stands for."""
+    """Yields the faults that Dify does not accept.
+
+    `met` contains the identities of the nodes so far, because an alias is the same object as its anchor.
+    """
     if node is None:
         return
     if id(node) in met:
@@ -166,6 +169,6 @@ def _faults(node: yaml.Node | None, met: set[int]) -> Iterator[str]:
         keys = set[str]()
         for key, value in node.value:
             if str(key.value) in keys:
-                yield f"the key {str(key.value)!r} stands twice in one place"
+                yield f"the key {str(key.value)!r} appears twice in one mapping"
             keys.add(str(key.value))
             yield from _faults(value, met)

@@ -1,4 +1,4 @@
-"""A flow as a case: a file with its fields and its script, checked before anything starts."""
+"""Builds cases from flows. A case has a flow file, its inputs and its script, and is checked before anything starts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ from devhost.tools.setup import ToolSetup
 
 
 def flow_file(file: Path | None, script: Script) -> FlowFile:
-    """`file`: by default that of the script."""
+    """Reads a flow. The default for `file` is the file that the script names."""
     if file is None and script.flow is None:
         raise ParameterError("there is no flow: give FILE, or a --script that names it under the key flow")
     return FlowFile.read(file or script.flow or Path())
@@ -30,14 +30,17 @@ def flow_file(file: Path | None, script: Script) -> FlowFile:
 def read_inputs(
     file: FlowFile, script: Script, folder: Path | None, assignments: Sequence[str], limits: HostLimits
 ) -> JsonObject:
-    """The fields of the Start node: the script's, and over them those of the command line. `folder`: the script's."""
+    """Returns the values of the Start node's fields. Values from the command line override values from the script.
+
+    `folder` is the script's path.
+    """
     return {
         **with_read_files(file, script.inputs, limits, folder),
         **with_read_files(file, typed_inputs(file, assignments), limits),
     }
 
 
-def checked_flow(  # noqa: PLR0913, PLR0917 - what a flow is played with
+def checked_flow(  # noqa: PLR0913, PLR0917 - a flow needs all of these
     file: FlowFile,
     script: Script,
     inputs: JsonObject,
@@ -47,7 +50,10 @@ def checked_flow(  # noqa: PLR0913, PLR0917 - what a flow is played with
     allowed: OutsideAccess,
     limits: HostLimits,
 ) -> Case:
-    """FlowFileError for what keeps it from being played; `inputs` without the defaults."""
+    """Checks a flow and returns it as a case. `inputs` do not contain the defaults of the form.
+
+    Raises FlowFileError if the flow cannot be played.
+    """
     notices = check_flow(
         file,
         inputs,
@@ -76,14 +82,17 @@ def checked_flow(  # noqa: PLR0913, PLR0917 - what a flow is played with
 
 
 def refuse_misfit(file: FlowFile, script: Script) -> None:
-    """ScriptError if the script names a node, or ParameterError a form, that the flow does not have."""
+    """Raises ScriptError if the script names an unknown node, and ParameterError if it names an unknown form."""
     case = Case(script=script, played=WholeFlow(file, {}))
     refuse_unknown_nodes(case)
     case.played.check(case, script.said)
 
 
 def flow_case(script: Path, limits: HostLimits | None = None, allowed: OutsideAccess = NOTHING) -> Case:
-    """ScriptError if the script does not name its flow, or does not fit it. Its tools are those of the host."""
+    """Builds a case from a script and the flow that the script names. The case uses the tools of the host.
+
+    Raises ScriptError if the script does not name its flow or does not fit it.
+    """
     read = Script.of_flow(script)
     limits = limits or HostLimits()
     if read.flow is None:
@@ -97,10 +106,10 @@ def flow_case(script: Path, limits: HostLimits | None = None, allowed: OutsideAc
 
 
 def failed_expectations(script: Path, host: ToolHost | None = None, allowed: OutsideAccess = NOTHING) -> list[str]:
-    """Of all turns. `host` runs the tools and strategies of the flow, if it has any; needs the workflow engine.
+    """Plays the flow of a script and returns the failed expectations of all turns. Requires the workflow engine.
 
-    In a test: `failed_expectations(Path("cases/order.yaml"), host) == []` with a started `Host`. `allowed`: whether
-    HTTP request and code nodes run.
+    `host` runs the tools and strategies of the flow, if it has any. `allowed` says whether HTTP Request and Code nodes
+    may run. In a test: `failed_expectations(Path("cases/order.yaml"), host) == []` with a started `Host`.
     """
     case = flow_case(script, None if host is None else host.limits, allowed)
     return [sentence for turn in play(case, host) for sentence in turn.failures]

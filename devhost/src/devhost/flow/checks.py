@@ -1,6 +1,6 @@
-"""What is wrong with a flow, or missing for it, said before it starts.
+"""Finds what is wrong with a flow, or missing, before it starts.
 
-Only `judged_by_engine` needs the engine, so that most mistakes are told before anything is installed.
+Only `judged_by_engine` needs the engine, so most mistakes are reported before anything is installed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,15 +35,15 @@ PLAYED = frozenset(
         *("http-request", "tool", "human-input"),
     }
 )
-"""The types of nodes (graphon 0.8.0; the Agent node is Dify's own)."""
+"""The types of nodes that devhost plays (graphon 0.8.0; the Agent node is Dify's own)."""
 
 
 NEW_AGENT = "dify_agent"
-"""The `agent_node_kind` of Dify's new agent, which is of the type `agent` as the classic one is."""
+"""The `agent_node_kind` of Dify's new agent, whose node type is `agent`, like that of the classic agent."""
 
 
 def wrong_in_graph(file: FlowFile) -> Iterator[FlowFinding]:
-    """What keeps everything else from being checked."""
+    """Finds faults that make all other checks impossible."""
     for node in file.nodes.values():
         if node.type not in PLAYED:
             there_are = ", ".join(sorted(PLAYED))
@@ -61,19 +61,21 @@ def wrong_in_graph(file: FlowFile) -> Iterator[FlowFinding]:
         yield FlowFinding("engine", f"an edge names the node {misspelt(name, file.nodes)}; {naming(file.nodes)}")
 
 
-# Where edges leave a node. The engine follows all edges of a node without branches, whatever they are named.
+# The branches at which edges leave a node. If a node has no branches, the engine follows all its edges, whatever their
+# names are.
 
 BRANCHES = {
     HUMAN_INPUT: ("user_actions", "id"),
     "if-else": ("cases", "case_id"),
     "question-classifier": ("classes", "id"),
 }
-"""By a node's type: where its branches are declared, and the key of their ids."""
+"""For each type of node with branches, the key that lists the branches and the key of a branch's id."""
 UNDECLARED = {HUMAN_INPUT: TIMEOUT, "if-else": "false"}
-"""A branch that needs no edge, by the type of its node."""
+"""For some types of nodes, a branch that needs neither a declaration nor an edge."""
 
 
 def wrong_branches(file: FlowFile) -> Iterator[str]:
+    """Yields a sentence for each branch without an edge, and for each edge at an unknown branch."""
     for node in file.nodes.values():
         left = {str(edge.get("sourceHandle")) for edge in file.edges if edge.get("source") == node.id}
         branches = _branches(node)
@@ -85,13 +87,14 @@ def wrong_branches(file: FlowFile) -> Iterator[str]:
         if branches is not None:
             names = branches
             leads = "the flow never goes there"
-        allowed = {*names, UNDECLARED.get(node.type), node.data.get("error_strategy")}  # `fail-branch` is both
+        # `fail-branch` is the name of an error strategy and of its branch.
+        allowed = {*names, UNDECLARED.get(node.type), node.data.get("error_strategy")}
         for name in sorted(left - allowed):
             yield f"an edge leaves {node} at {misspelt(name, names)}, which it does not have: {leads}; {naming(names)}"
 
 
 def _branches(node: FlowNode) -> list[str] | None:
-    """The names of a node's branches; None for a node without branches."""
+    """Returns the names of a node's branches, or None for a node without branches."""
     listed, key = BRANCHES.get(node.type, ("", ""))
     branches = node.data.get(listed)
     if not isinstance(branches, list):
@@ -99,11 +102,11 @@ def _branches(node: FlowNode) -> list[str] | None:
     return [str(each.get(key)) for each in branches if isinstance(each, dict)]
 
 
-# What is wrong with a flow, by who objects.
+# All findings about a flow.
 
 
 def judged(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> list[FlowFinding]:
-    """`plugins`: those of the flow's agents."""
+    """Returns all findings that do not need the engine. `plugins` are the plugins of the flow's agents."""
     if wrong := [*wrong_in_graph(file)]:
         return wrong
     of_engine = [FlowFinding("engine", sentence) for sentence in (*wrong_forms(file), *wrong_types(file))]
@@ -126,7 +129,7 @@ def _unused(file: FlowFile) -> Iterator[str]:
 
 
 def judged_by_engine(file: FlowFile, found: Iterable[FlowFinding]) -> list[FlowFinding]:
-    """What the engine refuses besides; not for a flow that it does not get."""
+    """Returns the engine's own objections. The engine is not asked if `found` already refuses the flow."""
     if any(each.refuses and each.by != "given" for each in found):
         return []
     said = asked_engine(file)
@@ -135,7 +138,7 @@ def judged_by_engine(file: FlowFile, found: Iterable[FlowFinding]) -> list[FlowF
     return [FlowFinding("engine", sentence) for sentence in said]
 
 
-def check_flow(  # noqa: PLR0913 - what a flow is played with
+def check_flow(  # noqa: PLR0913 - a flow needs all of these
     file: FlowFile,
     inputs: Mapping[str, object],
     plugins: Sequence[PluginDeclaration],
@@ -146,9 +149,10 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
     answers: ToolAnswers = NO_ANSWERS,
     servers: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """`plugins`: those of the flow's agents; `tools`: tool plugins. Out: the notices.
+    """Checks a flow and returns the notices. Raises FlowFileError if the flow cannot be played.
 
-    `servers`: the names of MCP servers, which say what tools they have when they are connected.
+    `plugins` are the plugins of the flow's agents, and `tools` are tool plugins. `servers` are the names of MCP
+    servers, which report their tools only when they are connected.
     """
     declared = tools_of(tools)
     found = judged(file, plugins)
@@ -166,7 +170,7 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
 
 
 SAYS: Mapping[Judge, str] = {"editor": "Dify's editor does not publish this app: "}
-"""What stands before the sentence of a notice, by who objects."""
+"""The beginning of a notice, which depends on who objects."""
 
 
 def not_allowed(file: FlowFile, allowed: OutsideAccess) -> Iterator[str]:
@@ -176,7 +180,7 @@ def not_allowed(file: FlowFile, allowed: OutsideAccess) -> Iterator[str]:
 
 
 def refuse(file: FlowFile, wrong: Iterable[str]) -> None:
-    """FlowFileError if anything is wrong; one sentence a line."""
+    """Raises FlowFileError with one sentence per line if anything is wrong."""
     sentences = list(wrong)
     if sentences:
         raise FlowFileError(f"{file.path} cannot be played:" + "".join(f"\n  {sentence}" for sentence in sentences))

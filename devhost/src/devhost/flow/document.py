@@ -1,4 +1,4 @@
-"""A DSL file as Dify exports it: the graph, the variables outside its nodes, the fields of its start."""
+"""Reads DSL files as Dify exports them: the graph, the variables of the app, and the fields of the Start node."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from devhost.trace.flow import FlowNode
 
 
 class DifyModel(BaseModel):
-    """Dify adds keys from version to version; those that devhost does not need are left unread."""
+    """Base class for data from Dify's files. Unknown keys are ignored, because Dify adds keys in new versions."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
@@ -37,8 +37,8 @@ class FlowVariable(DifyModel):
 class _NodeEntry(DifyModel):
     id: str
     type: str = ""
-    """`custom-note` of a note on the canvas, which is not part of the flow."""
-    parentId: str | None = None  # noqa: N815 - Dify's key
+    """The value is `custom-note` for a note on the canvas, which is not part of the flow."""
+    parentId: str | None = None  # noqa: N815 - the name is Dify's
     data: dict[str, Any]
 
     @property
@@ -53,7 +53,7 @@ class _Dependency(DifyModel):
 
 
 def _app(path: Path) -> AppPackage:
-    """A YAML file is an app without anything beside it."""
+    """Reads an app package, or a YAML file as a package that contains only the app."""
     if path.suffix.lower() == SUFFIX:
         return AppPackage.read(path)
     return AppPackage(load_yaml(path), unused=())
@@ -63,10 +63,12 @@ _WORKFLOW = partial(AliasPath, "workflow")
 
 
 class FlowFile(DifyModel):
+    """A workflow or chatflow from a DSL file."""
+
     document: Literal["app"] = Field(alias="kind")
     path: Path
     unused: tuple[str, ...] = ()
-    """What an app package holds for Dify alone, in words."""
+    """The contents of an app package that only Dify uses, in words."""
     name: str = Field("", validation_alias=AliasPath("app", "name"))
     """The app's name."""
     mode: Literal["workflow", "advanced-chat"] = Field(validation_alias=AliasPath("app", "mode"))
@@ -78,11 +80,11 @@ class FlowFile(DifyModel):
     environment_variables: tuple[FlowVariable, ...] = Field((), validation_alias=_WORKFLOW("environment_variables"))
     imported: tuple[_Dependency, ...] = Field((), alias="dependencies")
     alone: str = ""
-    """The id of the one node that is played, with values for its variables; empty for a whole flow."""
+    """The id of the node that is played alone; empty for a whole flow."""
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """A YAML file or an app package."""
+        """Reads a YAML file or an app package. Raises FlowFileError if the app is not a workflow or chatflow."""
         try:
             app = _app(path)
         except DeclarationError as error:
@@ -98,7 +100,7 @@ class FlowFile(DifyModel):
         return file
 
     def with_graph(self, nodes: Sequence[JsonObject], edges: Sequence[JsonObject], *, alone: str) -> Self:
-        """The same app with another graph."""
+        """Returns a copy of the app with another graph."""
         known = {name: getattr(self, name) for name in type(self).model_fields}
         graph = {"nodes": list(nodes), "edges": list(edges)}
         entries = tuple(map(_NodeEntry.model_validate, nodes))
@@ -108,26 +110,26 @@ class FlowFile(DifyModel):
 
     @cached_property
     def nodes(self) -> Mapping[str, FlowNode]:
-        """By id."""
+        """The nodes by id, without the notes on the canvas."""
         return {entry.id: entry.node for entry in self.entries if entry.type != "custom-note"}
 
     @property
     def start(self) -> FlowNode:
-        """A flow that can be played has exactly one."""
+        """The Start node. A flow that can be played has exactly one Start node."""
         return next(node for node in self.nodes.values() if node.type == "start")
 
     @property
     def dependencies(self) -> tuple[str, ...]:
         """The plugins that Dify offers to install when the app is imported, as author/name."""
         return tuple(
-            str(identifier).partition(":")[0]  # of author/name:version@checksum
+            str(identifier).partition(":")[0]  # an identifier is author/name:version@checksum
             for each in self.imported
             for key, identifier in each.value.items()
             if key.endswith("plugin_unique_identifier")
         )
 
     def node(self, name: str) -> FlowNode:
-        """By id, or by the title if one node alone has it; FlowFileError otherwise."""
+        """Finds a node by its id, or by its title if no other node has it. Raises FlowFileError otherwise."""
         titled = [node for node in self.nodes.values() if node.title == name]
         if name in self.nodes:
             return self.nodes[name]
@@ -154,7 +156,7 @@ class FlowFile(DifyModel):
 
     @property
     def kind(self) -> str:
-        """As Dify's users call it."""
+        """The kind of app, as Dify's users call it."""
         if self.is_chatflow:
             return "chatflow"
         return "workflow"
@@ -170,7 +172,7 @@ OTHER_MODES: Mapping[object, str] = {
 
 
 def _other_app(data: Mapping[str, Any]) -> str:
-    """What an app of Dify's that is no flow is; empty for a flow, and for what is no app of Dify's."""
+    """Describes a Dify app that is not a flow. Returns an empty string for a flow, and for any other file."""
     match data:
         case {"kind": "app", "app": {"mode": str(mode)}} if mode in OTHER_MODES:
             return f"of the mode {mode}: {OTHER_MODES[mode]}"
@@ -186,13 +188,13 @@ def _loaded(workflow: object) -> object:
     return {**workflow, "graph": as_loaded(workflow.get("graph"))}
 
 
-# The fields of a flow's Start node: what the command line and the script give, as Dify's form would take it.
+# The fields of a flow's Start node, filled in from the command line and the script as in Dify's form.
 
 FILES = frozenset({"file", "file-list"})
 
 
 def start_fields(file: FlowFile) -> Mapping[str, JsonObject]:
-    """By the variable's name, in the order of the form."""
+    """Returns the fields by the name of their variable, in the order of the form."""
     return {
         str(field["variable"]): field
         for node in file.nodes.values()
@@ -203,9 +205,9 @@ def start_fields(file: FlowFile) -> Mapping[str, JsonObject]:
 
 
 def typed_inputs(file: FlowFile, assignments: Iterable[str]) -> JsonObject:
-    """`--input KEY=VALUE` pairs: a text field holds what is typed, other fields hold what the JSON says.
+    """Parses `--input KEY=VALUE` pairs. A text field gets the value as typed. Other fields get parsed JSON if possible.
 
-    A field for files holds texts, which `with_read_files` reads; a pair for each file.
+    A file field gets a list of strings, one for each pair. `with_read_files` reads the files.
     """
     fields = start_fields(file)
     inputs: JsonObject = {}
@@ -223,11 +225,12 @@ def typed_inputs(file: FlowFile, assignments: Iterable[str]) -> JsonObject:
 def with_read_files(
     file: FlowFile, inputs: Mapping[str, object], limits: HostLimits, script: Path | None = None
 ) -> JsonObject:
-    """The fields for files with a `LocalFile`, or a list of them.
+    """Returns the inputs with a `LocalFile`, or a list of `LocalFile` objects, in place of the paths in file fields.
 
-    Paths are relative to the folder of the script that has them, and lie in it, or else to the current folder.
+    Paths in a script are relative to the script's folder and must stay inside it, unless the command allows more.
+    Other paths are relative to the current folder.
 
-    ParameterError for a file that cannot be read or is too large for Dify.
+    Raises ParameterError for a file that cannot be read or is too large for Dify.
     """
     fields = start_fields(file)
     read = dict(inputs)
@@ -252,6 +255,7 @@ def _read(name: str, text: object, script: Path | None, limits: HostLimits) -> L
 
 
 def wrong_inputs(file: FlowFile, given: Mapping[str, object]) -> Iterator[str]:
+    """Yields a sentence for each input that the Start node does not accept, and for each missing one."""
     fields = start_fields(file)
     for name in given:
         if name not in fields:
@@ -267,5 +271,5 @@ def wrong_inputs(file: FlowFile, given: Mapping[str, object]) -> Iterator[str]:
 
 
 def filled_inputs(file: FlowFile, given: Mapping[str, object]) -> JsonObject:
-    """With the defaults of the form."""
+    """Returns a value for each field of the Start node. A field without an input gets its default."""
     return {name: given.get(name, field.get("default")) for name, field in start_fields(file).items()}

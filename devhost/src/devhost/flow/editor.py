@@ -1,6 +1,6 @@
-"""What Dify's editor says of an app when it is imported or published: variables, nodes, dependencies.
+"""Finds what Dify's editor objects to when an app is imported or published: variables, nodes and dependencies.
 
-In: a flow's file. Out: judgements. The sources are in docs/host-facts.md, "Apps".
+The sources are in docs/host-facts.md, "Apps".
 """
 
 from collections import defaultdict
@@ -17,16 +17,18 @@ from devhost.text import properties_of
 from devhost.trace.flow import FlowNode
 from devhost.words import misspelt
 
-# The variables that a node refers to, found in its data: in templates, and where a selector stands.
+# The variables that a node refers to, found in the templates and selectors of its data.
 
 
 class Reference(NamedTuple):
+    """A reference to a variable."""
+
     source: str
-    """A node, or `sys`, `conversation` or `env`."""
+    """A node's id, or `sys`, `conversation` or `env`."""
     name: str
-    """The name of the variable; what a selector names inside it is left out."""
+    """The name of the variable. Further keys in a selector are left out."""
     in_text: bool = False
-    """Whether it stands in a template."""
+    """Whether the reference is in a template."""
 
 
 def references_of(node: FlowNode) -> list[Reference]:
@@ -47,7 +49,7 @@ def _found(value: object, key: str = "") -> Iterator[Reference]:
             yield from _selector(value)
         case list():
             for inner in value:
-                if key == "variables" and isinstance(inner, list):  # of a Variable Aggregator
+                if key == "variables" and isinstance(inner, list):  # a selector of a Variable Aggregator
                     yield from _selector(inner)
                 yield from _found(inner)
 
@@ -58,7 +60,7 @@ def _selector(value: object, *, in_text: bool = False) -> Iterator[Reference]:
             yield Reference(source, name, in_text)
 
 
-# Variables that nothing sets: where Dify leaves the bare name in a text, or finds nothing.
+# Variables that nothing sets. Dify leaves their bare name in the text, or finds no value.
 
 OF_EVERY_FLOW = frozenset({"user_id", "app_id", "workflow_id", "workflow_run_id", "files", "timestamp"})
 OF_A_CHATFLOW = frozenset({"query", "conversation_id", "dialogue_count"})
@@ -66,17 +68,17 @@ OF_AN_AGENT = frozenset({"text", "files", "json", "usage"})
 OF_A_FAILURE = frozenset({"error_message", "error_type"})
 OUTSIDE_NODES = frozenset({"sys", "env", "conversation"})
 OF_A_FORM = "$output"
-"""A field of the form itself, in the content of a Human Input node."""
+"""The source of a reference to a field of the form itself, in the content of a Human Input node."""
 NOT_LOOKED_INTO = frozenset({"agent", "assigner", "document-extractor"})
 """Types of nodes whose references the editor does not check."""
 GO_ON_WITHOUT = frozenset({"answer", "code", "end", "http-request", "template-transform", "variable-aggregator"})
-"""Types of nodes that the engine plays without a variable that they refer to."""
+"""Types of nodes that the engine runs even if a variable that they refer to is missing."""
 GO_ON_WITHOUT_IN_TEXT = frozenset({"agent", "tool"})
-"""Types of nodes that leave the bare name in a template."""
+"""Types of nodes that leave the bare name of a missing variable in a template."""
 
 
 def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Iterator[FlowFinding]:
-    """`strategies`: by the id of the Agent node that asks for them."""
+    """Finds references to variables that nothing sets. `strategies` maps the id of an Agent node to its strategy."""
     for node in file.nodes.values():
         for reference in references_of(node):
             meant = meant_reference(file, reference)
@@ -89,14 +91,17 @@ def _judged(node: FlowNode, reference: Reference, why: str) -> FlowFinding:
     sentence = f"{node} refers to {reference.source}.{reference.name}: {why}"
     goes_on = node.type in GO_ON_WITHOUT or (reference.in_text and node.type in GO_ON_WITHOUT_IN_TEXT)
     if reference.source not in OUTSIDE_NODES and node.type not in NOT_LOOKED_INTO:
-        return FlowFinding("editor", sentence, plays=node.type == "variable-aggregator")  # it takes the next source
+        return FlowFinding("editor", sentence, plays=node.type == "variable-aggregator")  # uses its next source
     if goes_on:
         return notice(f"{sentence}. Dify plays it and leaves the bare name, or nothing, in its place")
     return FlowFinding("engine", sentence)
 
 
 def meant_reference(file: FlowFile, reference: Reference) -> Reference:
-    """A Start node puts out all variables that there are when it runs, as `sys.query`: here the variable itself."""
+    """Resolves a reference such as `sys.query` of a Start node to the variable itself.
+
+    A Start node outputs all variables that exist when it runs.
+    """
     node = file.nodes.get(reference.source)
     space, dot, variable = reference.name.partition(".")
     if node is not None and node.type == "start" and dot and space in OUTSIDE_NODES:
@@ -109,13 +114,13 @@ def _why_unset(file: FlowFile, meant: Reference, known: Collection[str]) -> str:
         what = file.nodes.get(meant.source, meant.source)
         return f"{what} has no {meant.name!r}; {naming(sorted(known))}"
     name = misspelt(meant.source, file.nodes)
-    if meant.source.isdecimal():  # ids of Dify's own are all alike
+    if meant.source.isdecimal():  # the ids that Dify generates all look alike
         name = repr(meant.source)
     return f"there is no node {name}; {naming(file.nodes)}"
 
 
 def _known(file: FlowFile, strategies: Mapping[str, Strategy], source: str) -> Collection[str] | None:
-    """The names behind a source; None where it is not known what a node puts out."""
+    """Returns the names of a source's variables, or None if the outputs of a node are not known."""
     match source:
         case "sys":
             return {*OF_EVERY_FLOW, *(OF_A_CHATFLOW if file.is_chatflow else ())}
@@ -135,14 +140,14 @@ def _known(file: FlowFile, strategies: Mapping[str, Strategy], source: str) -> C
 
 
 def _outputs(agent: FlowNode, schema: object) -> frozenset[str]:
-    """`schema`: the output schema of its strategy, or its own."""
+    """Returns the names of an agent's outputs. `schema` is the output schema of its strategy or of the agent itself."""
     outputs = OF_AN_AGENT.union(properties_of(schema))
     if agent.data.get("error_strategy"):
         return outputs | OF_A_FAILURE
     return outputs
 
 
-# What the editor does not publish, and devhost plays all the same.
+# Faults that keep the editor from publishing an app, although devhost plays it.
 
 
 def not_published(file: FlowFile) -> Iterator[FlowFinding]:
@@ -152,7 +157,7 @@ def not_published(file: FlowFile) -> Iterator[FlowFinding]:
 
 
 def _unknown_outputs(file: FlowFile) -> Iterator[str]:
-    """The editor knows an agent's outputs by the node's own data alone."""
+    """Finds references to unknown outputs of agents. The editor knows these outputs only from the node's own data."""
     looked_into = (node for node in file.nodes.values() if node.type not in NOT_LOOKED_INTO)
     for node in looked_into:
         for name, output, _ in references_of(node):
@@ -168,7 +173,7 @@ def _unknown_outputs(file: FlowFile) -> Iterator[str]:
 
 
 def _unconnected(file: FlowFile) -> Iterator[str]:
-    """What is inside an iteration or a loop counts as its container does."""
+    """Finds nodes that cannot be reached from Start. Nodes inside an iteration or a loop are not checked separately."""
     leads = defaultdict[str, list[str]](list)
     for edge in file.edges:
         leads[str(edge.get("source"))].append(str(edge.get("target")))
@@ -184,7 +189,7 @@ def _unconnected(file: FlowFile) -> Iterator[str]:
 
 
 ENDS = {True: ("chatflow", "end"), False: ("workflow", "answer")}
-"""The kind of an app, and the type of node that only the other kind has; the key says whether it is a chatflow."""
+"""For chatflows (True) and workflows (False), the kind of the app and a type of node that only the other kind has."""
 
 
 def _of_the_other_kind(file: FlowFile) -> Iterator[str]:
@@ -214,11 +219,11 @@ def _without_answer(file: FlowFile) -> Iterator[str]:
         yield "The Answer node must be added"
 
 
-# What an import does not offer.
+# Plugins that Dify does not offer to install on import.
 
 
 def missing_dependencies(file: FlowFile) -> Iterator[str]:
-    """Plugins of the app's agents and tools that its `dependencies` do not name."""
+    """Reports the plugins of the app's agents and tools that are missing from its `dependencies`."""
     providers = [entry.tool[0] for entry in named_entries(file)]
     providers += [str(node.data.get("agent_strategy_provider_name", "")) for node in file.nodes.values()]
     used = {provider.rpartition("/")[0] for provider in providers if provider.count("/") == 2}  # noqa: PLR2004 - author/plugin/provider

@@ -1,4 +1,4 @@
-"""Forms of Human Input nodes: read from the DSL, and answered by a script, at the terminal, or in the console."""
+"""The forms of Human Input nodes, read from the DSL and answered by a script, at the terminal or in the console."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ from devhost.trace.flow import FIELD, TIMEOUT, AskedField, Button, FlowNode, For
 
 HUMAN_INPUT = "human-input"
 LATE = "timeout"
-"""What a person calls `TIMEOUT`."""
+"""The name of `TIMEOUT` in scripts and at the terminal."""
 
 
 class ValueSource(DifyModel):
@@ -36,7 +36,7 @@ class ValueSource(DifyModel):
 
 
 class FormField(DifyModel):
-    """A field for files is not played."""
+    """A field of a form. Fields for files are not supported."""
 
     name: str = Field(alias="output_variable_name")
     type: Literal["paragraph", "select"] = "paragraph"
@@ -45,14 +45,14 @@ class FormField(DifyModel):
 
 
 class Form(DifyModel):
-    """Delivery methods and the time until the timeout are Dify's matter."""
+    """The form of a Human Input node. devhost ignores delivery methods and the time until the timeout."""
 
     node: FlowNode
     content: str = Field("", alias="form_content")
-    """Markdown; `{{#$output.NAME#}}` stands where a field is."""
+    """The form's text in Markdown, with `{{#$output.NAME#}}` in place of each field."""
     inputs: tuple[FormField, ...] = ()
     buttons: tuple[Button, ...] = Field(alias="user_actions", min_length=1)
-    """The last is the timeout, if an edge leads on from it."""
+    """The buttons of the form. The last one is the timeout if an edge leaves the node at the timeout."""
 
     @classmethod
     def of(cls, file: FlowFile, node: FlowNode) -> Self:
@@ -64,7 +64,7 @@ class Form(DifyModel):
 
 
 def choices_of(buttons: Sequence[Button]) -> Sequence[str]:
-    """What a script may give for a button."""
+    """Returns the names that a script may use for the buttons."""
     return [LATE if button.id == TIMEOUT else button.id for button in buttons]
 
 
@@ -80,11 +80,14 @@ def wrong_forms(file: FlowFile) -> Iterator[str]:
             yield str(error)
 
 
-# Answers to forms, from a script's `answers`. Buttons and names of fields are checked before the flow starts.
+# Answers to forms from a script's `answers`. The names of buttons and fields are checked before the flow starts.
 
 
 def answer_of(form: FormAsked, given: FormAnswer, ask: Ask | None) -> FormAnswer:
-    """UnansweredFormError if the form stays open: the flow then stays paused. `ask`: None if there is no person."""
+    """Returns the answer to a form, from a script or from a person. `ask` is None if no person can be asked.
+
+    Raises UnansweredFormError if the form stays open. The flow then stays paused.
+    """
     if given.button == TIMEOUT:
         return given
     refused = form.refused(form.values)
@@ -100,7 +103,7 @@ def answer_of(form: FormAsked, given: FormAnswer, ask: Ask | None) -> FormAnswer
 
 
 def _is_open(asked: AskedField, given: FormAnswer) -> bool:
-    """Whether a person can still fill in a field whose value Dify does not take."""
+    """Returns whether a person can still fill in a field whose value Dify does not accept."""
     return not asked.text and asked.name not in given.values and (asked.type != "select" or bool(asked.options))
 
 
@@ -115,7 +118,10 @@ def _how_to_answer(form: FormAsked, given: FormAnswer, missing: Sequence[AskedFi
 
 
 def scripted_answers(file: FlowFile, answers: Mapping[str, str], place: str) -> GivenAnswers:
-    """`answers`: of a turn, by NODE a button or by NODE.FIELD a value; `place` says where they are written."""
+    """Parses the `answers` of a turn: a key NODE chooses a button, and a key NODE.FIELD sets a value.
+
+    Error messages begin with `place`, the location of the answers.
+    """
     forms = []
     if answers:
         forms = [Form.of(file, node) for node in forms_of(file)]
@@ -133,7 +139,7 @@ def scripted_answers(file: FlowFile, answers: Mapping[str, str], place: str) -> 
 
 
 def _found(forms: Sequence[Form], target: str, place: str) -> tuple[Form, str]:
-    """The form, by its node's id or title, and the name of the field; a title may contain dots."""
+    """Finds a form by its node's id or title, and returns it with the field's name. A title may contain dots."""
     for node, name in ((target, ""), target.rpartition(".")[::2]):
         named = [form for form in forms if form.node.id == node] or [form for form in forms if form.node.title == node]
         if len(named) == 1:
@@ -155,10 +161,10 @@ def _left(form: FormAsked) -> UnansweredFormError:
 
 
 def ask_by_line(form: FormAsked, _given: FormAnswer) -> FormAnswer:
-    """Reads lines of standard input until one answers the form; `null`, and the end of the input, leave it open.
+    """Reads lines of standard input until one answers the form. `null` or the end of the input leaves the form open.
 
-    An answer is {"form": its id, "button": an id, "values": {name: text}}, the values those that are not as shown.
-    A line that is not one is passed over; stderr says which fields Dify would not take.
+    An answer is {"form": its id, "button": an id, "values": {name: text}}, with only the values that differ from those
+    shown. A line that is not an answer is skipped. stderr says which fields Dify would not accept.
     """
     while line := sys.stdin.readline():
         with suppress(ValueError):
@@ -180,17 +186,19 @@ def ask_by_line(form: FormAsked, _given: FormAnswer) -> FormAnswer:
     raise _left(form)
 
 
-# Asks a person at the terminal: the form's content, its fields one by one, its buttons.
+# Asks a person at the terminal: shows the form's content, then asks for its fields one by one and for a button.
 
 
 @dataclass
 class AskAtTerminal:
+    """Asks a person at the terminal to fill in a form."""
+
     console: Console
     prompt: Callable[[str], str]
     hidden: Secrets
-    """Is never shown."""
+    """The values that are never shown."""
     is_interrupted: bool = False
-    """A form was left with Ctrl-C."""
+    """Whether a form was left with Ctrl-C."""
 
     def __call__(self, form: FormAsked, given: FormAnswer) -> FormAnswer:
         self._say(f"{form.node.title or form.node.id} waits for an answer:", "bold")
@@ -217,7 +225,7 @@ class AskAtTerminal:
         return typed
 
     def _choice(self, name: str, choices: Sequence[tuple[str, str]]) -> str:
-        """By number, by title, or by what a script writes."""
+        """Asks for one of the choices by its number, its title, or its name in a script."""
         for number, (_, title) in enumerate(choices, start=1):
             self._say(f"  {number}  {title}")
         while True:
@@ -235,7 +243,7 @@ class AskAtTerminal:
 
 
 def ask_at_terminal(console: Console, hidden: Secrets) -> AskAtTerminal | None:
-    """None if standard input is not a terminal."""
+    """Returns a callback that asks at the terminal, or None if standard input is not a terminal."""
     is_typed = sys.stdin is not None and sys.stdin.isatty()
     if is_typed:
         return AskAtTerminal(console, lambda label: typed_lines(label)(), hidden)

@@ -1,7 +1,7 @@
-"""A graph as Dify's editor loads it from an imported app, and as Dify hands it to the engine.
+"""Converts the graph of a DSL file as Dify's editor does on import, and as Dify does before it calls the engine.
 
-In: the graph of a DSL file. Out: a graph of the same form. The editor saves what it has loaded when the app is
-published, so that an export of 2024 plays today: docs/host-facts.md, "What the editor makes of an import".
+The editor saves the converted graph when the app is published. That is why an export of 2024 still plays today:
+docs/host-facts.md, "What the editor makes of an import".
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,13 +12,13 @@ from devhost.protocol.wire import JsonObject
 
 INPUT_TYPES = frozenset({"mixed", "variable", "constant"})
 RETRIES: JsonObject = {"retry_enabled": True, "max_retries": 3, "retry_interval": 100}
-"""The retries of an HTTP request whose node says nothing about them."""
+"""The retry settings of an HTTP Request node that has none of its own."""
 STARTS = {"iteration": "iteration-start", "loop": "loop-start"}
-"""The type of the first node in a container, by the type of the container."""
+"""The type of a container's first node, by the type of the container."""
 
 
 def as_loaded(graph: object) -> object:
-    """What is not a graph of nodes and edges comes back as it is."""
+    """Returns the graph as the editor loads it. A value without a list of nodes is returned unchanged."""
     if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list):
         return graph
     loaded: JsonObject = deepcopy(graph)
@@ -56,14 +56,14 @@ def _load(data: JsonObject) -> None:
 
 
 def _as_input(value: object) -> object:
-    """Older exports have the value itself, and null for one that is not set."""
+    """Wraps the plain value of an older export, which is null for a setting without a value."""
     if isinstance(value, dict | list):
         return value
     return {"type": "constant", "value": value}
 
 
 def _without_start(nodes: list[JsonObject]) -> Iterator[JsonObject]:
-    """Iterations and loops of older exports: they name the first of their nodes, or nothing."""
+    """Yields the iterations and loops of older exports, which have no start node of their own."""
     by_id = {node.get("id"): node for node in nodes}
     for kind, first in STARTS.items():
         containers = [node for node in nodes if node["data"].get("type") == kind]
@@ -77,7 +77,7 @@ def _starts_with(container: JsonObject, first: str, by_id: Mapping[object, JsonO
 
 
 def _start_of(container: JsonObject, number: int) -> tuple[JsonObject, list[JsonObject]]:
-    """The node, and the edge from it to the one that began until now."""
+    """Returns a new start node for a container, and an edge from it to the node that was first before."""
     data = container["data"]
     name = f"{container.get('id')}start{number}"
     kind = STARTS[data["type"]]
@@ -95,11 +95,11 @@ def _start_of(container: JsonObject, number: int) -> tuple[JsonObject, list[Json
     return start, [edge]
 
 
-# What Dify hands to the engine.
+# The graph that Dify passes to the engine.
 
 
 def as_handed_on(graph: JsonObject) -> JsonObject:
-    """The settings of Tool nodes become parameters, which the engine fills in as it does the others."""
+    """Turns the settings of Tool nodes into parameters, which the engine resolves like all other parameters."""
     nodes = [{**node, "data": _settings_as_parameters(node["data"])} for node in graph["nodes"]]
     return {**graph, "nodes": nodes}
 
@@ -127,7 +127,7 @@ def _settings_as_parameters(data: JsonObject) -> JsonObject:
 
 
 def selector_in(value: Mapping[str, Any]) -> JsonObject | None:
-    """The model or the app that a setting holds, as its `value` or beside a `type`."""
+    """Returns the model or app selector that a setting contains, in its `value` or next to a `type`."""
     inner = value.get("value")
     if isinstance(inner, dict) and is_selector(inner):
         return dict(inner)

@@ -1,4 +1,4 @@
-"""What a flow may do on this machine besides calling tools: send HTTP requests, and run the code of its file."""
+"""Controls what a flow may do on this machine besides calling tools: sending HTTP requests and running its code."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from typing import IO
 
 from devhost.limits import HostLimits
 
-# HTTP requests and code run only where a person allows them: a DSL file may come from someone else.
+# HTTP requests and code are only run if a person allows them, because a DSL file may come from someone else.
 
 PYTHON = "python3"
 JAVASCRIPT = "javascript"
@@ -24,11 +24,16 @@ JAVASCRIPT = "javascript"
 
 @dataclass(frozen=True)
 class OutsideAccess:
+    """The permissions that a user gives to a flow."""
+
     http: bool = False
     code: bool = False
 
     def why_not(self, kind: str, data: Mapping[str, object]) -> str | None:
-        """The rest of a sentence about a node that may not run: what it does, and what helps. None if it may run."""
+        """Returns the rest of a sentence that says why a node may not run and how to allow it.
+
+        Returns None if the node may run.
+        """
         match kind, data.get("code_language"):
             case "http-request", _ if not self.http:
                 return "sends HTTP requests: allow it with --allow-http"
@@ -44,15 +49,18 @@ class OutsideAccess:
 NOTHING = OutsideAccess()
 
 
-# Runs a program of a code node in a process of its own: with an empty environment, in a temporary folder, with limits
-# of time, memory and the size of files. This is not a sandbox: it can read and write all that its user can, and reach
-# the network. Templates run in such a process, too, in Jinja's own sandbox: they reach nothing, but can cost without
-# end.
+# Runs the program of a Code node in a separate process with an empty environment, in a temporary folder, and with
+# limits on time, memory and file size. This is not a sandbox: the program can read and write everything that its user
+# can, and it can use the network. Templates also run in such a process, inside Jinja's own sandbox: they cannot access
+# anything, but without limits they could use any amount of time and memory.
 
 LIMITED = 'ulimit -f "$1"; [ "$2" = 0 ] || ulimit -v "$2" 2>/dev/null; shift 2; exec /usr/bin/env -i "$@"'
-"""Files of blocks of 512 bytes, memory in KiB; 0 where the program limits its memory itself. macOS has no `-v`."""
+"""A shell command that limits the file size ($1, in blocks of 512 bytes) and the memory ($2, in KiB).
+
+$2 is 0 if the program limits its memory itself. `ulimit` has no `-v` on macOS.
+"""
 MOST_WRITTEN = 64 * 1024 * 1024
-"""Bytes of one file, or of what is printed."""
+"""The maximum size in bytes of a file that the program writes, and of its output."""
 RENDER = """
 import base64, json, sys
 from jinja2 import TemplateError
@@ -71,17 +79,17 @@ print(json.dumps(text))
 
 
 class CodeError(Exception):
-    """The program failed, or took too long; the text is what its node shows."""
+    """The program failed or took too long. The text of the error is what the node shows."""
 
 
 def render_template(template: str, variables: str, limits: HostLimits) -> str:
-    """`variables` is a JSON object; CodeError."""
+    """Renders a Jinja template. `variables` is a JSON object. Raises CodeError if the template fails."""
     given = b64encode(f"[{json.dumps(template)}, {variables}]".encode()).decode()
     return str(json.loads(run_program(PYTHON, RENDER.replace("GIVEN", given), limits, "template")))
 
 
 def run_program(language: str, program: str, limits: HostLimits, what: str = "code") -> str:
-    """What it printed. `what` it is, for errors."""
+    """Runs a program and returns its output. Raises CodeError on failure. `what` names the program in the error."""
     with (
         tempfile.TemporaryDirectory(prefix="devhost-code-") as folder,
         tempfile.TemporaryFile() as printed,
@@ -90,7 +98,7 @@ def run_program(language: str, program: str, limits: HostLimits, what: str = "co
         file = Path(folder, "program")
         file.write_text(program, encoding="utf-8")
         kibibytes = limits.code_bytes // 1024
-        if language == JAVASCRIPT:  # it reserves far more addresses than it has memory
+        if language == JAVASCRIPT:  # Node.js reserves far more address space than it uses memory
             run = [shutil.which("node") or "node", f"--max-old-space-size={max(kibibytes // 1024, 1)}"]
             kibibytes = 0
         else:
@@ -112,7 +120,7 @@ def run_program(language: str, program: str, limits: HostLimits, what: str = "co
             raise CodeError(f"the {what} was ended because {longer}") from None
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # with the processes that it started
+                os.killpg(process.pid, signal.SIGKILL)  # also kills the processes that the program started
             process.wait()
         if code:
             said = _read(complained).strip()[-4000:] or f"the {what} ended with status {code}"

@@ -1,7 +1,4 @@
-"""Tools of a flow that come from no plugin: Dify's own, and those that a script answers for.
-
-In: a flow's file, what is allowed, a script's answers. Out: tools like those of plugins.
-"""
+"""The tools of a flow that do not come from a plugin: Dify's own tools, and tools that a script answers for."""
 
 import calendar
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,12 +29,12 @@ TIME = "%Y-%m-%d %H:%M:%S"
 
 @dataclass
 class OwnTool:
-    """A function as one of Dify's own tools. What it raises is a sentence of the tool, as Dify words it."""
+    """One of Dify's own tools, implemented by a function. Exceptions become error messages as in Dify."""
 
     provider: str
     name: str
     parameters: Mapping[str, str | JsonObject]
-    """The type of each, or its whole declaration; what is not required has a default."""
+    """The type or the full declaration of each parameter. A parameter that has only a type is required."""
     function: Callable[[JsonObject], str]
     entity: JsonObject = field(init=False)
 
@@ -69,7 +66,7 @@ def _declared(name: str, given: str | JsonObject) -> JsonObject:
     return {**usual, **given}
 
 
-# Dify's provider `time`, as its source has it. The places that it lists are not checked.
+# Dify's provider `time`, rewritten from its source. Time zones are not checked against Dify's list.
 
 
 def _zone(name: object) -> ZoneInfo:
@@ -80,7 +77,7 @@ def _zone(name: object) -> ZoneInfo:
 
 
 def _in_zone(text: object, name: object) -> datetime:
-    """The moment of a local time. Where a clock shows an hour twice, or leaves it out, Dify means winter time."""
+    """Returns the moment of a local time. As in Dify, a repeated or skipped hour counts as standard time."""
     local = datetime.strptime(str(text), TIME).replace(tzinfo=_zone(name))
     if local.dst():
         later = local.replace(fold=1)
@@ -126,7 +123,7 @@ def _weekday(given: JsonObject) -> str:
     if month is None:
         raise ValueError("Month is required")
     try:
-        date = datetime(int(year or 0), int(month), int(day or 0))  # noqa: DTZ001 - a day
+        date = datetime(int(year or 0), int(month), int(day or 0))  # noqa: DTZ001 - a date needs no time zone
     except ValueError:
         return f"Invalid date: Year {year}, Month {month}, Day {day}."
     return f"{calendar.month_name[date.month]} {date.day}, {date.year} is {calendar.day_name[date.weekday()]}."
@@ -148,7 +145,7 @@ MOST_BYTES = 10_000_000
 
 
 def _read_page(given: JsonObject) -> str:
-    """Title and text of a page. Dify picks the article out of a page, and reads documents as well."""
+    """Returns the title and the text of a page. Dify itself extracts only the article, and also reads documents."""
     url = str(given.get("url") or "")
     if not url:
         return "Please input url"
@@ -198,7 +195,7 @@ class _PageText(HTMLParser):
             self.lines.append(text)
 
 
-# What there is, and what a flow asks for.
+# The available tools, and those that a flow uses.
 
 ZONE: JsonObject = {"type": "string", "required": False, "default": "Asia/Shanghai"}
 OF_CODE = "runs code on this machine, without a sandbox: allow it with --allow-code"
@@ -207,6 +204,7 @@ OF_AUDIO = "needs the speech models of Dify's workspace"
 
 
 def tools_of_dify(limits: HostLimits) -> list[OwnTool]:
+    """Returns those of Dify's own tools that devhost implements."""
     panel: JsonObject = {"type": "string", "form": "form", "required": False}
     zones = {"current_time": "string", "current_timezone": "string", "target_timezone": "string"}
     page: JsonObject = {"url": "string", "user_agent": panel, "generate_summary": {**panel, "type": "boolean"}}
@@ -225,7 +223,7 @@ OF_DIFY = frozenset({"time", "code", "webscraper", "audio"})
 
 
 def why_not(provider: str, allowed: OutsideAccess) -> str | None:
-    """What keeps one of Dify's own providers from being played."""
+    """Returns why the tools of one of Dify's own providers may not run, or None if they may."""
     match provider:
         case "code" if not allowed.code:
             return OF_CODE
@@ -237,12 +235,12 @@ def why_not(provider: str, allowed: OutsideAccess) -> str | None:
 
 
 def names_of_dify(file: FlowFile) -> list[ToolName]:
-    """Dify's own tools that the flow names, whether or not devhost has them and may run them."""
+    """Returns Dify's own tools that the flow uses, even those that devhost does not have or may not run."""
     return [entry.tool for entry in named_entries(file) if entry.tool[0] in OF_DIFY]
 
 
 def not_of_dify(file: FlowFile, allowed: OutsideAccess, there_are: Iterable[ToolName]) -> Iterator[str]:
-    """Sentences about Dify's own tools that may not run, or need Dify, and are not among the others."""
+    """Yields a sentence for each of Dify's own tools that devhost cannot run and that no other tool replaces."""
     others = list(there_are)
     known = {(tool.provider, tool.name) for tool in tools_of_dify(HostLimits())}
     for entry in named_entries(file):
@@ -257,14 +255,17 @@ def not_of_dify(file: FlowFile, allowed: OutsideAccess, there_are: Iterable[Tool
             yield f"{what}: {why}, or let the script answer: {STAND_IN}"
 
 
-# Tools that a script answers for, whatever they are asked: custom tools (OpenAPI), workflow tools, tools of no plugin.
+# Tools that a script answers for: custom tools (OpenAPI), workflow tools, and tools without a plugin. The arguments of
+# a call do not affect the answer.
 
 type ToolAnswers = Mapping[str, Sequence[RecordedPart]]
-"""Answers by the tool's name, or PROVIDER/NAME: one for each call in turn, the last for all that follow."""
+"""The answers of each tool, by NAME or PROVIDER/NAME: one per call, in order. The last answer is repeated."""
 
 
 @dataclass
 class AnsweredTool:
+    """A tool whose answers come from the script."""
+
     provider: str
     name: str
     answers: Sequence[RecordedPart]
@@ -286,7 +287,7 @@ def answered_names(file: FlowFile, answers: ToolAnswers) -> list[ToolName]:
 
 
 def answered_tools(file: FlowFile, answers: ToolAnswers) -> list[Tool]:
-    """The tools that the script answers for, with the parameters that the flow's nodes set."""
+    """Returns the tools that the script answers for, with the parameters that the flow's nodes set."""
     tools = dict[ToolName, Tool]()
     for entry in named_entries(file):
         for key in entry.keys:
@@ -297,14 +298,17 @@ def answered_tools(file: FlowFile, answers: ToolAnswers) -> list[Tool]:
 
 
 def _any(entry: NamedTool) -> JsonObject:
-    """A parameter that takes whatever a Tool node gives, and that every model knows."""
+    """Declares an optional parameter: of any type for a Tool node, and a string for an Agent node.
+
+    Every model supports strings.
+    """
     if entry.node.type == "agent":
         return {"type": "string", "required": False}
     return {"type": "any", "required": False}
 
 
 def unknown_answers(file: FlowFile, answers: Iterable[str]) -> list[str]:
-    """Keys that name no tool of the flow."""
+    """Returns the keys that do not name a tool of the flow."""
     known = {key for entry in named_entries(file) for key in entry.keys}
     return sorted(set(answers) - known)
 
@@ -312,7 +316,10 @@ def unknown_answers(file: FlowFile, answers: Iterable[str]) -> list[str]:
 def beside_plugins(
     file: FlowFile, answers: ToolAnswers, allowed: OutsideAccess, limits: HostLimits, recorded: Iterable[ToolName]
 ) -> list[Tool]:
-    """Dify's own tools that the flow names, and those that the script answers for. A recording comes before Dify's."""
+    """Returns Dify's own tools that the flow uses, and the tools that the script answers for.
+
+    A recorded tool replaces one of Dify's own.
+    """
     named = {entry.tool for entry in named_entries(file)} - set(recorded)
     own = [tool for tool in tools_of_dify(limits) if why_not(tool.provider, allowed) is None]
     return [*(tool for tool in own if (tool.provider, tool.name) in named), *answered_tools(file, answers)]

@@ -1,4 +1,4 @@
-"""The tools and strategies that the nodes of a flow name, and the values of an Agent node's panel."""
+"""The tools and strategies that the nodes of a flow use, and the values of an Agent node's panel."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,19 +15,22 @@ from devhost.tools.entity import ToolName, agent_tools, enabled_tools, meant_too
 from devhost.trace.flow import FlowNode
 from devhost.words import misspelt
 
-# The tools that the nodes of a flow name: which of them no given plugin has, and which parameters those do not have.
+# The tools that the nodes of a flow use. Tools that no given plugin has, and parameters that a tool does not have, are
+# reported.
 
 
 @dataclass(frozen=True)
 class NamedTool:
+    """A tool that a node uses."""
+
     node: FlowNode
     tool: ToolName
     said: Mapping[str, Any]
-    """What the node says of it: a Tool node all that it has."""
+    """The node's data about the tool. For a Tool node, this is all of the node's data."""
 
     @property
     def kind(self) -> str:
-        """The type of its provider, such as builtin, api, workflow or mcp."""
+        """The type of the tool's provider, such as builtin, api, workflow or mcp."""
         key = "type"
         if self.node.type == "tool":
             key = "provider_type"
@@ -35,7 +38,7 @@ class NamedTool:
 
     @property
     def parameters(self) -> list[str]:
-        """The names of those that the node sets."""
+        """The names of the parameters that the node sets."""
         keys = ("parameters", "settings")
         if self.node.type == "tool":
             keys = ("tool_parameters", "tool_configurations")
@@ -43,7 +46,7 @@ class NamedTool:
 
     @property
     def keys(self) -> list[str]:
-        """How a script may name it."""
+        """The names that a script may use for the tool."""
         name = self.tool[1]
         providers = (self.tool[0], self.said.get("provider_name"), self.said.get("provider_show_name"))
         return [name, *(f"{provider}/{name}" for provider in providers if provider)]
@@ -67,7 +70,7 @@ def _enabled(setting: object) -> Iterator[tuple[ToolName, JsonObject]]:
 
 
 def missing_tools(file: FlowFile, there_are: Iterable[ToolName], servers: Collection[str] = ()) -> Iterator[str]:
-    """`servers`: providers of which it is not known what they have."""
+    """Yields a sentence for each tool that is missing. `servers` are providers whose tools are not known."""
     there_are = list(there_are)
     listed = ", ".join(f"{provider}/{name}" for provider, name in there_are) or "no tools"
     for entry in named_entries(file):
@@ -78,11 +81,11 @@ def missing_tools(file: FlowFile, there_are: Iterable[ToolName], servers: Collec
 
 STAND_IN = "tool_answers: {NAME: TEXT}"
 OF_NO_PLUGIN = {"api": "a custom tool (OpenAPI)", "workflow": "a workflow tool"}
-"""What a tool is called, by the type of a provider that exists in Dify's workspace alone."""
+"""The names for tools whose provider exists only in Dify's workspace, by the type of the provider."""
 
 
 def _missing(entry: NamedTool, listed: str) -> str:
-    """The provider, and what helps beside a script."""
+    """Returns the end of a sentence that names the missing provider and the options that help."""
     provider = entry.tool[0]
     if entry.kind in OF_NO_PLUGIN:
         shown = entry.said.get("provider_name") or provider
@@ -99,7 +102,7 @@ def tools_of(plugins: Iterable[PluginDeclaration]) -> dict[ToolName, ToolDeclara
 
 
 def unknown_parameters(file: FlowFile, tools: Mapping[ToolName, ToolDeclaration]) -> Iterator[str]:
-    """Looks at Tool nodes and at the tools of Agent nodes. A tool that is not among these is passed over."""
+    """Checks Tool nodes and the tools of Agent nodes. A tool that is not in `tools` is skipped."""
     for entry in named_entries(file):
         found = meant_tool(*entry.tool, tools)
         if found is not None and not tools[found].has_runtime_parameters:
@@ -127,7 +130,7 @@ PROVIDER_TYPES = ("builtin", "plugin", "api", "workflow", "app", "dataset-retrie
 
 
 def wrong_types(file: FlowFile) -> Iterator[str]:
-    """Looks at the tools of Agent nodes; the engine itself looks at Tool nodes."""
+    """Yields a sentence for each tool of an unknown provider type. The engine itself checks only Tool nodes."""
     for entry in named_entries(file):
         kind = entry.kind
         if kind not in PROVIDER_TYPES:
@@ -135,21 +138,23 @@ def wrong_types(file: FlowFile) -> Iterator[str]:
             yield f"{what}; {naming(PROVIDER_TYPES)}"
 
 
-# The strategies that Agent nodes ask for, among the plugins that are given.
+# The strategies that Agent nodes use, found in the given plugins.
 
 
 @dataclass(frozen=True)
 class MeantStrategy:
+    """The strategy that an Agent node uses, with its plugin."""
+
     plugin: PluginDeclaration
     strategy: Strategy
     is_own: bool
-    """False for a strategy of the same name that stands in for that of another provider."""
+    """Whether the strategy comes from the provider that the node names. A strategy of the same name can replace it."""
 
 
 def meant_strategy(node: FlowNode, plugins: Iterable[PluginDeclaration]) -> MeantStrategy | None:
-    """The strategy by the whole id of its provider, else by plugin and provider, else by its name alone.
+    """Finds a strategy by the full id of its provider, else by plugin and provider, else by its name alone.
 
-    A plugin under development may have another author.
+    The author may differ while a plugin is under development.
     """
     asked = provider_of(node)
     name = str(node.data.get("agent_strategy_name"))
@@ -177,7 +182,7 @@ def agent_nodes(file: FlowFile) -> list[FlowNode]:
 
 
 def wrong_strategies(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> Iterator[FlowFinding]:
-    """Agent nodes ask for strategies of the plugins that are given, with parameters that these have."""
+    """Checks that the given plugins have the strategies that Agent nodes use, with the parameters that they set."""
     for node in agent_nodes(file):
         name = str(node.data.get("agent_strategy_name"))
         meant = meant_strategy(node, plugins)
@@ -201,7 +206,7 @@ def wrong_strategies(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> It
 
 
 def _no_strategy(node: FlowNode, name: str, plugins: Sequence[PluginDeclaration]) -> FlowFinding:
-    """A plugin that is given and does not have its own strategy is wrong; another one is missing."""
+    """Reports a missing strategy. Dify's editor objects if the provider was given; otherwise, a plugin is missing."""
     asked = provider_of(node)
     there_are = "; ".join(
         f"{plugin.manifest.name} in {plugin.directory} has: {', '.join(plugin.strategies) or 'none'}"
@@ -221,7 +226,7 @@ def _no_strategy(node: FlowNode, name: str, plugins: Sequence[PluginDeclaration]
 # The panel of an Agent node: its parameters as settings for a run.
 
 
-def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
+def panel_settings(  # noqa: PLR0913, PLR0917 - a panel needs all of these
     strategy: Strategy,
     parameters: Mapping[str, Mapping[str, Any]],
     known: NodeVariables,
@@ -231,10 +236,11 @@ def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
     *,
     is_legacy: bool = False,
 ) -> dict[str, object]:
-    """NodeParameterError in the words of Dify's node.
+    """Returns the settings of a run by parameter. Raises NodeParameterError with the message of Dify's node.
 
-    `model`: of the one that answers here. `history`: the node's memory. `tools`: all that there are, each as a
-    ToolEntity's JSON. `is_legacy`: of a node without `tool_node_version`, whose tools have plain values as settings.
+    `model` describes the model that answers here. `history` is the node's memory. `tools` are all available tools, each
+    as a ToolEntity's JSON. `is_legacy` is true for a node without `tool_node_version`, whose tools have plain values as
+    settings.
     """
     declared = {parameter.name for parameter in strategy.parameters}
     settings: dict[str, object] = {
@@ -251,9 +257,10 @@ def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
 
 
 def _selector(chosen: object, model: ModelDescription, history: Sequence[JsonObject]) -> JsonObject:
-    """A scripted model answers under any name: then it is the node's. Parameters of the command come first.
+    """Returns the value of a model selector. A scripted model takes its name from the node.
 
-    A node that has no completion parameters, not even empty ones, gets the defaults that the model declares.
+    Completion parameters of the command override those of the node. A node without the key `completion_params` gets the
+    defaults that the model declares.
     """
     given = {}
     if isinstance(chosen, dict):

@@ -1,4 +1,4 @@
-"""Writes what a flow does into a trace."""
+"""Writes the events of a flow to a trace."""
 
 import json
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.trace import flow
 from devhost.trace.lines import TraceWriter
 
-# What is known of a turn before it begins, as the line of a trace.
+# The line of a trace that describes a turn before it begins.
 
 
 def facts_of(file: FlowFile, turn: FlowTurn) -> flow.FlowLine:
@@ -34,7 +34,7 @@ def facts_of(file: FlowFile, turn: FlowTurn) -> flow.FlowLine:
 
 
 UNSEEN = frozenset({"iteration-start", "loop-start"})
-"""Nodes that the editor draws as a mark inside a container."""
+"""Types of nodes that the editor draws as a mark inside a container."""
 
 
 def _graph(file: FlowFile) -> flow.FlowGraph:
@@ -58,11 +58,11 @@ def _given(value: object) -> object:
 
 # The events of a flow as lines of a trace.
 #
-# The log of an agent is not written twice: it stands in the messages of its run.
+# An agent's log is not written again, because the messages of its run already contain it.
 
 
 class FlowTrace:
-    """Writes each turn into a trace; without a watcher that writes one it does nothing."""
+    """Writes each turn to a trace if the watcher writes one."""
 
     def __init__(self, watcher: Watcher | None) -> None:
         self._writer = watcher if isinstance(watcher, TraceWriter) else None
@@ -72,7 +72,7 @@ class FlowTrace:
             self._writer.flow(line)
 
     def written(self, engine: FlowEngine) -> FlowEngine:
-        """An engine whose turns are written."""
+        """Wraps an engine so that its turns are written to the trace."""
 
         def play(file: FlowFile, turn: FlowTurn, around: TurnContext, /) -> Iterator[flow.FlowEvent]:
             return self.of_turn(facts_of(file, turn), engine(file, turn, replace(around, heard=self._heard)))
@@ -89,7 +89,7 @@ class FlowTrace:
                 pieces.append(piece)
                 yield piece
         except ModelCallError as failure:
-            error = f"invoke llm failed: {failure.as_dify_words_it()}"  # as a plugin reads it
+            error = f"invoke llm failed: {failure.as_dify_words_it()}"  # the message that a plugin gets
             raise
         except Exception as failure:
             error = str(failure)
@@ -98,12 +98,12 @@ class FlowTrace:
             self._write(flow.NodeCalled(node, kind, request, tuple(pieces), error))
 
     def judged(self, failures: Sequence[str]) -> None:
-        """After a turn; `failures`: a sentence for each of its expectations that failed."""
+        """Writes the failed expectations of a turn, one sentence for each."""
         if failures:
             self._write(flow.FlowJudged(tuple(failures)))
 
     def of_turn(self, facts: flow.FlowLine, events: Iterable[flow.FlowEvent]) -> Generator[flow.FlowEvent]:
-        """The events, each once it is written."""
+        """Yields each event after it is written."""
         self._write(facts)
         for event in events:
             if not isinstance(event, flow.AgentLogLine):

@@ -1,4 +1,4 @@
-"""What a turn of a flow is played with, and the engine that plays it."""
+"""The inputs and services of one turn of a flow, and the engine that plays it."""
 
 import importlib
 import importlib.util
@@ -24,49 +24,52 @@ from devhost.script import Ask, GivenAnswers, ModelOfNode
 from devhost.tools.tool import Tool
 from devhost.trace.flow import FlowEvent, FlowNode
 
-# What the user says, and what devhost puts in the place of Dify's services.
+# The user's message, and devhost's replacements for Dify's services.
 
 
 @dataclass(frozen=True)
 class FlowTurn:
-    """One message of a conversation, or the one run of a workflow."""
+    """One message of a conversation, or the single run of a workflow."""
 
     query: str = ""
     inputs: Mapping[str, object] = field(default_factory=dict)
-    """The fields of the Start node, by variable; a field for files has a `LocalFile`, or a list of them."""
+    """The values of the Start node's fields, by variable. A file field has a `LocalFile` or a list of them."""
     files: Sequence[LocalFile] = ()
-    """`sys.files`."""
+    """The files of the message, which are the value of `sys.files`."""
     conversation_id: str = ""
     dialogue_count: int = 1
-    """1 in the first turn, as Dify counts."""
+    """The number of the turn. As in Dify, the first turn is 1."""
     conversation: Mapping[str, object] = field(default_factory=dict)
-    """Conversation variables that an earlier turn has set, by name; the others have the file's values."""
+    """Conversation variables that an earlier turn has set, by name. Other variables have the file's values."""
     history: Sequence[JsonObject] = ()
-    """The messages of the turns before, all of them: each node with memory gets as many as its settings allow."""
+    """All messages of the earlier turns. Each node with memory gets as many as its settings allow."""
 
 
 type Heard = Callable[[FlowNode, Literal["llm", "tool"], JsonObject, Iterator[JsonObject]], Iterator[JsonObject]]
-"""Hands on the answer to what a node asks of a model or a tool itself."""
+"""A callback that receives each call that a node itself makes to a model or a tool, and passes the answer on."""
 
 
 def unheard(_node: FlowNode, _kind: str, _request: JsonObject, answer: Iterator[JsonObject], /) -> Iterator[JsonObject]:
+    """Passes the answer on without recording anything."""
     return answer
 
 
 @dataclass(frozen=True)
 class TurnContext:
+    """The services that the nodes of a turn use, and what the nodes may do."""
+
     host: ToolHost | None
-    """A `Host` if the flow has Agent nodes; None only for a flow without plugins and files."""
+    """A `Host` if the flow has Agent nodes. None is allowed only for a flow without plugins and files."""
     model: ModelOfNode
     others: Sequence[Tool] = ()
-    """Tools beside those of the host, in place of others of their name: of a recording, of Dify, of the script."""
+    """Recorded tools, Dify's own tools, and tools of the script, which replace host tools of the same name."""
     answers: GivenAnswers = field(default_factory=dict)
-    """To the forms of the flow."""
+    """The given answers to the flow's forms."""
     ask: Ask | None = None
-    """For forms without a given answer."""
+    """Asks a person for the answer to a form that has no given answer."""
     knowledge: Knowledge = field(default_factory=dict)
     stop: Stop | None = None
-    """Ends the turn from outside."""
+    """Lets the caller end the turn early."""
     allowed: OutsideAccess = NOTHING
     heard: Heard = unheard
 
@@ -76,16 +79,19 @@ class TurnContext:
 
 
 type FlowEngine = Callable[[FlowFile, FlowTurn, TurnContext], Iterator[FlowEvent]]
-"""Plays one turn; the last event is a `FlowEnded`."""
+"""A function that plays one turn and yields its events. The last event is a `FlowEnded`."""
 
 
-# Where Dify's workflow engine is: in devhost's own environment, or in `.venv-flow` of the repository.
+# Dify's workflow engine is installed either in devhost's own environment or in the repository's `.venv-flow`.
 #
-# The first `devhost flow` makes `.venv-flow`. Nothing else of devhost needs the engine.
+# The first `devhost flow` creates `.venv-flow`. No other part of devhost needs the engine.
 
 
 def go_on_in_flow_environment(arguments: Sequence[str], repository: Path | None = REPOSITORY) -> NoReturn:
-    """Makes the environment when it is missing or out of date; HostError if that fails."""
+    """Restarts the command in the engine's environment, after creating or updating that environment if necessary.
+
+    Raises HostError if this fails.
+    """
     if repository is None:
         raise HostError(
             "a flow runs on Dify's workflow engine, which is not installed: pip install 'dify-devhost[flow]', with "
@@ -96,11 +102,11 @@ def go_on_in_flow_environment(arguments: Sequence[str], repository: Path | None 
     made = subprocess.run([str(set_up), "flow"], check=False, stdout=sys.stderr)
     if made.returncode:
         raise HostError(f"{set_up} flow could not make the environment of the workflow engine; see above")
-    os.execv(python, devhost_command(python, arguments))  # noqa: S606 - its own interpreter
+    os.execv(python, devhost_command(python, arguments))  # noqa: S606 - starts a known interpreter
 
 
 def has_engine() -> bool:
-    """Whether this interpreter's environment has the engine."""
+    """Returns whether this interpreter's environment has the engine."""
     return importlib.util.find_spec("graphon") is not None
 
 
@@ -109,7 +115,7 @@ def load_engine() -> FlowEngine:
 
 
 def asked_engine(file: FlowFile) -> list[str] | None:
-    """What it does not take of the file; None where no environment has it. It plays nothing."""
+    """Returns the engine's objections to a file without playing it, or None if the engine cannot be asked."""
     if has_engine():
         refusals: list[str] = importlib.import_module("devhost.flow.engine.judge").refusals(file)
         return refusals

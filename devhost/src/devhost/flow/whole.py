@@ -1,4 +1,4 @@
-"""A flow with the fields of its Start node, and how the engine plays a turn of it."""
+"""A flow with the values of its Start node, and how the engine plays a turn of the flow."""
 
 import sys
 from collections.abc import Generator, Mapping, Sequence
@@ -26,9 +26,9 @@ from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, FlowLine, FlowN
 from devhost.trace.played import PlayedTurn, watched
 
 CONVERSATION_BYTES = 204_800
-"""MAX_VARIABLE_SIZE: of one conversation variable."""
+"""Dify's MAX_VARIABLE_SIZE, the maximum size of one conversation variable."""
 ASKING = frozenset({"agent", "llm", "question-classifier", "parameter-extractor"})
-"""The types of nodes that ask a model."""
+"""The types of nodes that call a model."""
 
 
 def asking(file: FlowFile) -> list[FlowNode]:
@@ -36,7 +36,7 @@ def asking(file: FlowFile) -> list[FlowNode]:
 
 
 def flow_line(case: Case, said: TurnScript) -> FlowLine:
-    """What is known of a flow before its first turn."""
+    """Returns the line of a trace that describes a flow before its first turn."""
     if not isinstance(case.played, WholeFlow):
         raise TypeError("the case plays a strategy")
     files = local_files(said.files, case.limits)
@@ -45,12 +45,14 @@ def flow_line(case: Case, said: TurnScript) -> FlowLine:
 
 @dataclass(frozen=True)
 class WholeFlow(Played):
+    """The flow that a case plays."""
+
     file: FlowFile
     inputs: JsonObject
-    """The fields of the Start node."""
+    """The values of the Start node's fields."""
     allowed: OutsideAccess = NOTHING
     engine: FlowEngine | None = None
-    """By default Dify's own."""
+    """The engine that plays the turns. The default is Dify's own engine."""
     kind: Kind = field(default="flow", init=False)
 
     @property
@@ -80,11 +82,11 @@ class WholeFlow(Played):
     def node(self, name: str) -> FlowNode:
         return self.file.node(name)
 
-    def facts(self, case: Case) -> JsonObject:  # noqa: ARG002 - a strategy's
+    def facts(self, case: Case) -> JsonObject:  # noqa: ARG002 - only strategies need the case
         return {"example": self.file.name or self.file.path.stem}
 
     def check(self, case: Case, turns: Sequence[TurnScript]) -> None:
-        """An answer to a form, or of a tool, that the flow does not have."""
+        """Raises ScriptError for the answer of an unknown tool, and ParameterError for an answer to an unknown form."""
         place = case.script.place
         if unknown := unknown_answers(self.file, case.script.tool_answers):
             raise ScriptError(f"{place}: tool_answers: the flow has no tool {', '.join(unknown)}")
@@ -109,7 +111,7 @@ class WholeFlow(Played):
     def _events(
         self, said: TurnScript, files: Sequence[LocalFile], memory: Memory, around: PlayContext
     ) -> Generator[FlowEvent]:
-        """A turn that fails leaves its question in the memory, and the variables as far as they were set."""
+        """Plays a turn. If it fails, the memory keeps the question and the variables that the turn has already set."""
         if refusal := self._refusal(memory):
             yield FlowEnded("failed", {}, refusal, memory.variables)
             return
@@ -132,7 +134,7 @@ class WholeFlow(Played):
                 case FlowEnded():
                     memory.variables = event.conversation
                     sent = () if server is None else tuple(server.with_bytes(server.offer(file)) for file in files)
-                    # Dify stores nothing of a turn that failed, and of one that ended early what came of it.
+                    # Dify stores no answer of a failed turn. If a turn ended early, Dify stores the text so far.
                     answers_of = {"failed": "", "stopped": text, "paused": text}
                     answer = answers_of.get(event.status, str(event.outputs.get("answer", "")))
                     memory.past.append(PastTurn(said.query, answer, sent))
@@ -143,9 +145,9 @@ class WholeFlow(Played):
         return {each.name: memory.variables.get(each.name, each.value) for each in declared}
 
     def _refusal(self, memory: Memory) -> str:
-        """Why Dify fails every later message of this conversation; empty if it does not.
+        """Returns why Dify fails every later message of this conversation, or an empty string if it does not.
 
-        Dify counts Python's size of the value: of a list or an object without what is in it.
+        Dify uses Python's size of the value, which does not include the contents of a list or an object.
         """
         sizes = {name: sys.getsizeof(value) for name, value in self.variables(memory).items()}
         return " ".join(

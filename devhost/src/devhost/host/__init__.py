@@ -1,1 +1,1 @@
-"""The Agent node and the daemon around one strategy plugin."""
+"""Runs strategy and tool plugins as Dify's Agent node and its plugin daemon do."""

@@ -1,4 +1,4 @@
-"""Answers a plugin's backwards calls: permissions, the daemon's words, storage, the reply's order."""
+"""Answers a plugin's backwards calls: checks permissions, keeps storage, and formats errors as the daemon does."""
 
 import contextlib
 import json
@@ -47,15 +47,15 @@ ACCESS: Mapping[str, str] = {
     "fetch_app": "app",
     "upload_file": "",
 }
-"""By kind of call, what the manifest must permit (see `Permission.allows`)."""
+"""What the manifest must permit for each kind of call (see `Permission.allows`)."""
 RECORDED_WORDS = {"llm": ("invoke llm model", "read llm model"), "tool": ("invoke tool", "read tool response")}
-"""For a call that does not begin, and for one that breaks off."""
+"""The daemon's words for a call that does not begin, and for one that breaks off."""
 PLACES_OF_AN_ANSWER = 8
-"""For each place of a run."""
+"""The length of an answer's queue, as a multiple of the length of a run's queue."""
 
 
 def worded(kind: str, error: failures.ApiCallError) -> str:
-    """In the daemon's words; for kinds that were not recorded, in words like these."""
+    """Formats an error as the daemon does. Kinds of calls that were not recorded get similar messages."""
     name = kind.replace("_", " ")
     path = kind.replace("_", "-")
     starting, reading = RECORDED_WORDS.get(kind, (f"invoke {name}", f"read {name}"))
@@ -69,7 +69,7 @@ def worded(kind: str, error: failures.ApiCallError) -> str:
 
 
 def check_access(kind: str, permission: Permission) -> None:
-    """RefusedCallError for a kind that does not exist, and for one that the manifest does not permit."""
+    """Raises RefusedCallError for a kind of call that does not exist or that the manifest does not permit."""
     access = ACCESS.get(kind)
     if access is None:
         raise RefusedCallError(f"unsupported invoke type: {kind}")
@@ -78,12 +78,12 @@ def check_access(kind: str, permission: Permission) -> None:
         raise RefusedCallError(f"permission denied, you need to enable {named} access in plugin manifest")
 
 
-# What plugins keep in storage, by plugin and key. With a file, what is kept outlives the command; the file is JSON,
-# with the values in hexadecimal as they cross the wire.
+# The storage of plugins contains values by plugin and key. If the storage has a file, the values are kept after the
+# command ends. The file is JSON, with the values in hexadecimal as on the wire.
 
 LONGEST_KEY = 256
 MOST_BYTES = 1024 * 1024 * 1024
-"""The most bytes of the file: what five plugins may keep, with two digits a byte."""
+"""The maximum size of the file in bytes: enough for five plugins, with two hexadecimal digits for each byte."""
 STORAGE_BEGINS = b'{\n  "storage": "devhost"'
 
 
@@ -93,10 +93,10 @@ class _Stored(BaseModel):
 
 
 class PluginStorage:
-    """Thread-safe."""
+    """The thread-safe storage of all plugins."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """ParameterError if the file exists and is not devhost's own."""
+        """Raises ParameterError if the file cannot be used or is not a storage of devhost."""
         self._file = file
         self._using = threading.Lock()
         with about("storage"):
@@ -106,6 +106,7 @@ class PluginStorage:
                 self._stored = _read(file)
 
     def answer(self, manifest: Manifest, request: JsonObject, limits: HostLimits) -> JsonObject:
+        """Handles a request to get, set, delete or find a value. Raises RefusedCallError with the daemon's message."""
         asked = structs.to_the_api(structs.STORAGE, request)
         plugin = f"{manifest.author}/{manifest.name}"
         key = str(asked["key"])
@@ -114,7 +115,7 @@ class PluginStorage:
             match asked["opt"]:
                 case "get":
                     if key not in kept:
-                        path = f"/app/storage/persistence/devhost/{plugin}/{key}"  # where the daemon would keep it
+                        path = f"/app/storage/persistence/devhost/{plugin}/{key}"  # where the daemon keeps a value
                         raise RefusedCallError(f"load data failed: open {path}: no such file or directory")
                     return {"data": kept[key]}
                 case "exist":
@@ -141,7 +142,7 @@ class PluginStorage:
 
 
 def _check(kept: Mapping[str, str], key: str, value: str, most: int) -> None:
-    """RefusedCallError for a value that the daemon does not keep."""
+    """Raises RefusedCallError for a value that the daemon would not store."""
     try:
         size = len(bytes.fromhex(value))
     except ValueError as error:
@@ -173,12 +174,14 @@ def _read(file: Path) -> _Stored:
         ) from error
 
 
-# The answer to one backwards call: responses, an error if it fails, and an end, each written once and in order. The
-# host's time limit ends it, and a run that is over gets nothing more.
+# The answer to one backwards call consists of responses, an error if the call fails, and an end. Each part is written
+# once and in order. The host's time limit ends the answer, and nothing more is sent after the run is over.
 
 
 class Reply:
-    def __init__(  # noqa: PLR0913, PLR0917 - what an answer needs to know
+    """The answer to one backwards call."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - an answer needs all of these
         self,
         session: Session,
         request_id: str,
@@ -187,22 +190,22 @@ class Reply:
         places: QueuePlaces,
         before_the_cut: Callable[[], None] = lambda: None,
     ) -> None:
-        """`cut_words`: the error that the plugin reads when the time is up. `places`: for parts that wait."""
+        """`cut_words` is the error that the plugin gets when the time is up. `places` limits the waiting parts."""
         self._session = session
         self._request_id = request_id
         self._ended = False
-        # Re-entrant: an answer is ended alone, and as the last step of other methods.
+        # The lock is re-entrant, because an answer is ended by itself or as the last step of another method.
         self._sending = threading.RLock()
         self._cut_words = cut_words
         self._before_the_cut = before_the_cut
         self._was_cut = threading.Event()
         self._timer = threading.Timer(seconds, self._cut)
         self._timer.daemon = True
-        # With a limit, what waits is written by a thread of its own.
+        # If the number of waiting parts is limited, a separate thread writes them.
         self._places = places
         self._writer = ThreadPoolExecutor(1) if places.count else None
         self.error = ""
-        """What the plugin reads in place of the rest of the answer."""
+        """The error that the plugin gets in place of the rest of the answer."""
 
     def __enter__(self) -> Self:
         self._timer.start()
@@ -215,7 +218,7 @@ class Reply:
             self._writer.shutdown(wait=False)
 
     def respond(self, data: JsonObject) -> bool:
-        """False if the answer or the session has ended: nothing more is sent."""
+        """Sends a part of the answer. Returns False and sends nothing if the answer or the session has ended."""
         with self._sending:
             self._ended = self._ended or self._session.is_left
             if not self._ended and self._places.take_place("a part of an answer"):
@@ -226,7 +229,7 @@ class Reply:
         self._was_cut.wait()
 
     def finish(self, error: str | None = None) -> None:
-        """With an error, or after the last response; later calls change nothing."""
+        """Ends the answer, with an error or after the last response. Later calls have no effect."""
         with self._sending:
             if self._ended:
                 return
@@ -238,7 +241,7 @@ class Reply:
                 self._say("end")
 
     def _cut(self) -> None:
-        """The daemon closes the response body when the time is up, even in the middle of a stream."""
+        """Ends the answer when the time is up. Like the daemon, this closes the response even in mid-stream."""
         self._before_the_cut()
         with contextlib.suppress(PluginLostError):
             self.finish(self._cut_words)
@@ -257,25 +260,25 @@ class Reply:
             self._session.answer(self._request_id, event, message=message, data=data)
 
 
-# Answers a plugin's backwards calls, each in a thread of its own. A call goes through the daemon's decoding to what
-# stands for Dify's API here, and its answer comes back through it.
+# Answers a plugin's backwards calls, each in its own thread. Each call is decoded as in the daemon before devhost's
+# replacement for Dify's API handles the call, and so is each answer on the way back.
 
 
 @dataclass(eq=False)
 class BackwardsCalls:
-    """The calls of one run."""
+    """Answers the backwards calls of one run."""
 
     model: ModelBackend
     tools: Sequence[Tool]
     server: FileServer = field(kw_only=True)
-    """Keeps the files of tools."""
+    """The server that keeps the files of tools."""
     storage: PluginStorage = field(kw_only=True)
     limits: HostLimits = field(kw_only=True)
     opaque_body: OpaqueBodyPolicy = field(default="drop", kw_only=True)
     api_fails: Mapping[str, failures.ApiFault] = field(default_factory=dict, kw_only=True)
-    """By tool, what Dify's API does when it is called."""
+    """The simulated failures of Dify's API, by the name of the tool that is called."""
     failed: Callable[[str, InvocationError], None] | None = field(default=None, kw_only=True)
-    """Is told of each error that a tool raised."""
+    """A callback for each error that a tool raises."""
     findings: list[Finding] = field(default_factory=list, init=False)
     fault: Exception | None = field(default=None, init=False)
     """A programming error in devhost or in a backend, which the host raises."""
@@ -289,12 +292,13 @@ class BackwardsCalls:
 
     @property
     def made(self) -> CallsMade:
-        """The calls so far."""
+        """The calls that were made so far."""
         called = dict(self._tools_called)
         tools = {id_: replace(call, error=error_line(self._replies[id_].error)) for id_, call in called.items()}
         return CallsMade(dict(self._counts), spent(self._usages.values()), tools)
 
     def answer(self, session: Session, invoked: Invoked) -> None:
+        """Starts a thread that answers a call."""
         self._counts[invoked.kind] += 1
         cut_words = worded(invoked.kind, failures.ApiCallError("broken", failures.CLOSED))
         places = QueuePlaces(self.limits.burst_messages * PLACES_OF_AN_ANSWER, partial(self.found, "answer-lost"))
@@ -306,7 +310,7 @@ class BackwardsCalls:
         threading.Thread(target=self._serve, args=(session, invoked, reply), daemon=True).start()
 
     def _tell_of_the_cut(self, session: Session, invoked: Invoked) -> None:
-        """Tells the person who watches. The plugin reads the daemon's words, which say nothing of it."""
+        """Tells the user which limit was reached. The plugin gets the daemon's message, which does not mention it."""
         sentence = f"the limit call-seconds has passed, {self.limits.call_seconds:g} s, for {awaited(invoked)}"
         tool = self._tools.get((str(invoked.request.get("provider")), str(invoked.request.get("tool"))))
         if isinstance(tool, PluginTool) and (where := tool.where(invoked.request_id)):
@@ -314,14 +318,14 @@ class BackwardsCalls:
         session.tell(sentence)
 
     def _serve(self, session: Session, invoked: Invoked, reply: Reply) -> None:
-        # A plugin that has gone needs no answer, and its run already knows.
+        # A plugin that has ended needs no answer, and its run already knows.
         with contextlib.suppress(PluginLostError), reply:
             try:
                 check_access(invoked.kind, session.declaration.manifest.permission)
                 self._pass_on(session, invoked, reply)
             except HostError as error:  # the daemon's own refusal
                 reply.finish(str(error))
-            except Exception as error:  # noqa: BLE001 - kept for the host to raise; the plugin must not wait for ever
+            except Exception as error:  # noqa: BLE001 - kept for the host to raise; the plugin must not wait forever
                 self.fault = error
                 reply.finish(f"devhost failed: {type(error).__name__}")
 
@@ -330,7 +334,7 @@ class BackwardsCalls:
             for said in self._responses(session, invoked):
                 passed = self._decoded(said, invoked.kind)
                 if invoked.kind == "llm" and passed is not None and (usage := passed["delta"].get("usage")):
-                    self._usages[invoked.request_id] = usage  # of a call, the last one counts
+                    self._usages[invoked.request_id] = usage  # only the last usage of a call counts
                 if passed is not None and not reply.respond(passed):
                     return
         except (RefusedCallError, PluginLostError):
@@ -343,7 +347,7 @@ class BackwardsCalls:
             reply.finish(worded(invoked.kind, _as_the_api_tells(error)))
 
     def _decoded(self, said: JsonObject, kind: str) -> JsonObject | None:
-        """One item of the answer as the daemon passes it on; None if the daemon drops it."""
+        """Returns a part of an answer as the daemon passes it on, or None if the daemon drops it."""
         size = len(json.dumps({"data": said, "error": ""}, separators=(",", ":")))
         if size > failures.LONGEST_CHUNK:
             raise failures.ApiCallError("broken", f"data length is too long: {size}")

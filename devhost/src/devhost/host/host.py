@@ -1,4 +1,4 @@
-"""The Agent node and the daemon around one strategy plugin."""
+"""Starts strategy and tool plugins, and runs strategies as Dify's Agent node and its plugin daemon do."""
 
 import sys
 import time
@@ -33,7 +33,7 @@ from devhost.tools.tool import PluginTool, Tool
 from devhost.words import refuse_unknown
 
 type Plugin = Path | PluginDeclaration
-"""Its folder, or what is declared there."""
+"""A plugin's folder, or the declaration that was read from it."""
 
 
 def find_strategy(plugin: PluginDeclaration, name: str) -> tuple[StrategyProvider, Strategy]:
@@ -45,9 +45,9 @@ def find_strategy(plugin: PluginDeclaration, name: str) -> tuple[StrategyProvide
 def picked_settings(
     strategy: Strategy, model: JsonObject, tools: Sequence[Tool], variables: NodeVariables
 ) -> dict[str, object]:
-    """Of the node's pickers for model and tools, under the names that the strategy gave them.
+    """Returns the values of the node's pickers for a model and for tools, by the strategy's parameter names.
 
-    The texts that the panel holds for tools may be templates.
+    The values that the panel sets for tools may be templates.
     """
     entities = [
         {
@@ -63,13 +63,16 @@ def picked_settings(
     return {parameter.name: picked[parameter.type] for parameter in strategy.parameters if parameter.type in picked}
 
 
-# Starts the strategy plugin and its tool plugins side by side.
+# Starts strategy plugins and tool plugins in parallel.
 
 
 def start_plugins(
     strategies: Sequence[PluginDeclaration], tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
 ) -> list[PluginProcess]:
-    """Starts the plugins of strategies, then those of tools, which run locally whatever the transport is."""
+    """Starts strategy plugins and tool plugins, and returns their processes in this order.
+
+    If there are strategy plugins, the tool plugins run locally, whatever the transport is.
+    """
     stop = Stop()
     given: StartOptions = {**options, "stop": stop}
     beside: StartOptions = {**given, "transport": "stdio"} if strategies else given
@@ -83,7 +86,10 @@ def start_plugins(
 def started_side_by_side(
     starts: Sequence[tuple[str, Callable[[], PluginProcess]]], watcher: Watcher, stop: Stop
 ) -> list[PluginProcess]:
-    """`starts`: names with functions, whose processes `stop` ends. After an exception, also Ctrl-C, none is left."""
+    """Starts processes in parallel. `starts` pairs names with functions, and `stop` ends the processes.
+
+    After an exception, including Ctrl-C, no process is left.
+    """
     with ThreadPoolExecutor(len(starts)) as pool:
         try:
             futures = {pool.submit(begin): name for name, begin in starts}
@@ -102,7 +108,7 @@ def started_side_by_side(
 
 @contextmanager
 def telling_of_failure(watcher: Watcher) -> Iterator[None]:
-    """A trace without a run says why there is none."""
+    """Reports a failed start to the watcher, so that a trace without a run says why there is none."""
     try:
         yield
     except HostError as error:
@@ -110,31 +116,33 @@ def telling_of_failure(watcher: Watcher) -> Iterator[None]:
         raise
 
 
-# Plugins that run, with Dify's services around them. A flow without an Agent node needs no strategy plugin.
+# Running plugins, with Dify's services around them. A flow without an Agent node needs no strategy plugin.
 
 STARTED_AGAIN = "A plugin has ended. The plugins are started again, as the daemon would start it."
-"""What a chat says where its host has lost a plugin."""
+"""The message in a chat whose host has lost a plugin."""
 
 
 class HostSettings(TypedDict, total=False):
+    """The options of a host."""
+
     limits: HostLimits
     files: Path | None
-    """Where the files of runs are kept; by default in a folder that is removed with the host."""
+    """The folder for the files of runs. The default is a folder that is removed with the host."""
     python: str
     installs: bool
-    """Whether a .venv is made for a plugin that needs packages and has none; by default it is not."""
+    """Whether a .venv is created for a plugin that needs packages and has none. By default, none is created."""
     transport: TransportName
     watcher: Watcher | None
     storage: PluginStorage | None
-    """What plugins store; by default it ends with the host."""
+    """The storage of plugins. The default storage ends with the host."""
     servers: Sequence[McpServer]
-    """MCP servers, whose tools come after those of the plugins."""
+    """MCP servers, whose tools come after the tools of plugins."""
     others: Sequence[PluginDeclaration]
     """Further strategy plugins, for the agents of one flow."""
 
 
 class ToolHost:
-    """Tool plugins that run, with the file service and the storage around them. A context manager."""
+    """A context manager for running tool plugins, with their file service and storage."""
 
     def __init__(
         self, plugin: Plugin | None, tools: Sequence[Path | ToolSetup], **options: Unpack[HostSettings]
@@ -146,7 +154,7 @@ class ToolHost:
             self._watcher.notice(notice)
         servers = options.get("servers", ())
         self.secrets = Secrets([*(value for setup in setups for value in setup.secrets), *secrets_of(servers)])
-        """The values that are replaced in everything that is shown or written of a run."""
+        """The values that are masked in everything that is shown or written about a run."""
         given: StartOptions = {
             "limits": self.limits,
             "watcher": self._watcher,
@@ -161,11 +169,11 @@ class ToolHost:
             self.server = starting.enter_context(FileServer(self.files))
             storage = options.get("storage") or PluginStorage()
             self.calls = partial(BackwardsCalls, server=self.server, storage=storage, limits=self.limits)
-            """Makes the backwards calls of one run, of a strategy or of a tool."""
+            """Creates the object that answers the backwards calls of one run of a strategy or a tool."""
             declared = PluginDeclaration.read(plugin) if isinstance(plugin, Path) else plugin
             strategies = [*filter(None, (declared,)), *options.get("others", ())]
             self._plugins = start_plugins(strategies, setups, **given)
-            """All plugins, those of strategies first."""
+            """All plugins, strategy plugins first."""
             for running in self._plugins:
                 starting.enter_context(running)
             of_tools = self._plugins[len(self._plugins) - len(setups) :]
@@ -185,12 +193,12 @@ class ToolHost:
 
     @property
     def lost_a_plugin(self) -> bool:
-        """Whether the process of a plugin has ended, so that the host has to be started again."""
+        """Whether the process of a plugin has ended, in which case the host must be restarted."""
         return any(plugin.lost is not None for plugin in self._plugins)
 
 
 def start_tools(tools: Sequence[Path | ToolSetup], **options: Unpack[HostSettings]) -> ToolHost:
-    """Starts tool plugins. All tools of a folder can be called, also those that Dify does not offer to agents."""
+    """Starts tool plugins. All tools in a folder can be called, including those that Dify does not offer to agents."""
     setups = [ToolSetup.read(tool).with_every_tool() if isinstance(tool, Path) else tool for tool in tools]
     return ToolHost(None, setups, **options)
 
@@ -201,24 +209,24 @@ type OnMessage = Callable[[JsonObject], None]
 class Host(ToolHost):
     """A running strategy plugin with its tool plugins, and the node and daemon around them.
 
-    A context manager, made by `Host.start`. `run` may be called from many threads at once.
+    Create this context manager with `Host.start`. `run` may be called from many threads at once.
     """
 
     @classmethod
     def start(cls, plugin: Plugin, *, tools: Sequence[Path | ToolSetup] = (), **options: Unpack[HostSettings]) -> Self:
-        """Starts the strategy plugin and a process for each tool plugin; leaving the host ends them all."""
+        """Starts the strategy plugin and a process for each tool plugin. Leaving the context ends all processes."""
         return cls(plugin, tools, **options)
 
     @property
     def plugin(self) -> PluginProcess:
-        """The plugin of the strategies; the first one if there are several."""
+        """The strategy plugin, or the first one if there are several."""
         return self._plugins[0]
 
     @property
     def strategy_plugins(self) -> Sequence[PluginProcess]:
         return self._plugins[: len(self._plugins) - len(self.setups)]
 
-    def run(  # noqa: PLR0913 - a run's options, by keyword
+    def run(  # noqa: PLR0913 - a run's options are keywords
         self,
         strategy: str,
         parameters: Mapping[str, object],
@@ -236,8 +244,8 @@ class Host(ToolHost):
     ) -> Run:
         """Runs the node once.
 
-        `parameters` are settings as in `node/parameters.py`, `variables` those of the workflow, by
-        `node.name`. `plugin`: of several strategy plugins, that of this strategy.
+        `parameters` are settings as in `node/parameters.py`. `variables` are the workflow's variables by `node.name`.
+        If there are several strategy plugins, `plugin` is the one with this strategy.
         """
         if tools is None:
             tools = self.tools
@@ -284,7 +292,7 @@ class Host(ToolHost):
         return run
 
     def _renew_prints(self) -> None:
-        """What plugins print is bounded for each run."""
+        """Resets the count of plugin output, which is limited for each run."""
         for plugin in self._plugins:
             plugin.printed.renew()
 

@@ -1,1 +1,1 @@
-"""The Agent node: the parameters that it builds before a run, and what becomes of the messages of one."""
+"""The Agent node: builds the parameters of a run and processes the messages that the run sends."""

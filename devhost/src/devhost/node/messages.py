@@ -1,6 +1,6 @@
-"""What Dify's Agent node does with each message of a tool or a strategy.
+"""Processes the messages of a tool or a strategy as Dify's Agent node does.
 
-Errors that fail the node are `NodeFailedError`.
+An error that fails the node is raised as `NodeFailedError`.
 """
 
 import base64
@@ -22,7 +22,7 @@ from devhost.limits import HostLimits
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 from devhost.text import describe
 
-# What Dify says of a file: its type, its MIME type and its extension.
+# The description of a file in Dify: its type, its MIME type and its extension.
 
 IMAGE = "image"
 VIDEO = "video"
@@ -51,11 +51,11 @@ _LACKING = {
     ".amr": "audio/amr",
     ".wav": "audio/wav",
 }
-"""What Python's own table lacks or calls differently; a browser and Dify's machine know it."""
+"""MIME types that Python's own table lacks or names differently. Browsers and Dify's server know these types."""
 
 
 def file_type(extension: str, mime_type: str) -> str:
-    """By the extension, else by the MIME type."""
+    """Returns Dify's type of a file, by its extension or else by its MIME type."""
     return _BY_EXTENSION.get(extension.removeprefix(".").lower()) or _by_mime_type(mime_type)
 
 
@@ -73,7 +73,7 @@ def _by_mime_type(mime_type: str) -> str:
 
 @cache
 def _table() -> mimetypes.MimeTypes:
-    """Python's own, since those of a machine would give one file two types."""
+    """Returns Python's own table. The tables of different machines could give the same file different types."""
     table = mimetypes.MimeTypes()
     for extension, mime_type in _LACKING.items():
         table.add_type(mime_type, extension)
@@ -87,6 +87,8 @@ RESERVED_VARIABLES = frozenset({"text", "json", "files"})
 
 @dataclass(frozen=True)
 class Message:
+    """One message of a tool or a strategy."""
+
     type: str
     body: JsonObject
     meta: JsonObject = field(default_factory=dict)
@@ -124,10 +126,11 @@ _BODIES: Mapping[str, type[BaseModel]] = {
     "file": _body(),
     "retriever_resources": _body(retriever_resources=list[Any]),
 }
-"""What Dify reads of a message's body; of all other types a text."""
+"""The fields that Dify reads in a message's body, by message type. Messages of all other types have a `text`."""
 
 
 def read_message(data: JsonObject) -> Message:
+    """Parses and validates a message. Raises NodeFailedError if Dify's node would fail on it."""
     kind = data.get("type")
     body = data.get("message")
     meta = data.get("meta")
@@ -154,19 +157,19 @@ def _malformed(data: JsonObject, sentence: str) -> NodeFailedError:
 
 
 def _line(data: JsonObject) -> str:
-    """The message that Dify could not read, as the daemon sent it: the node shows nothing else."""
+    """Serializes a message that Dify cannot read, as the daemon sent it. The node shows nothing else."""
     return marshalled({"code": 0, "message": "success", "data": data})
 
 
-# Bytes of others in a folder of this machine, under names that do no harm. Nothing that exists is overwritten, and the
-# file is nowhere but directly in the folder.
+# Saves bytes from a plugin or a server in a folder on this machine, under a safe name. Existing files are never
+# overwritten, and the new file is always directly in the folder.
 
 _REFUSED = frozenset('/\\:*?"<>|')
-"""Elsewhere they part folders or mean something else."""
+"""Characters that separate folders or have a special meaning on some systems."""
 
 
 def save_once(folder: Path, name: str, data: bytes) -> Path:
-    """As `save_new`, but a file that has the name and the bytes already serves."""
+    """Saves bytes like `save_new`, but reuses an existing file with the same name and the same bytes."""
     there = folder / safe_name(name)
     if there.is_file() and there.read_bytes() == data:
         return there
@@ -174,7 +177,7 @@ def save_once(folder: Path, name: str, data: bytes) -> Path:
 
 
 def save_new(folder: Path, name: str, data: bytes) -> Path:
-    """Makes the folder too."""
+    """Saves bytes in a new file and returns its path. Creates the folder if necessary."""
     folder.mkdir(parents=True, exist_ok=True)
     safe = Path(safe_name(name))
     for number in count(1):
@@ -185,33 +188,36 @@ def save_new(folder: Path, name: str, data: bytes) -> Path:
         except FileExistsError:
             continue
         return path
-    raise AssertionError  # the numbers do not end
+    raise AssertionError  # the loop never runs out of numbers
 
 
 def safe_name(name: str) -> str:
-    """The name without what could leave the folder, hide the file or deceive the eye; it keeps its suffix."""
+    """Returns a name that cannot leave the folder, hide the file or mislead a reader. The suffix is kept."""
     kept = "".join(letter if letter.isprintable() and letter not in _REFUSED else "_" for letter in name)
     path = Path(kept.strip(" .").lstrip("-") or "file")
-    return f"{path.stem[:40]}{path.suffix[:20]}"  # file systems take 255 bytes, and a number may follow
+    return f"{path.stem[:40]}{path.suffix[:20]}"  # file systems allow 255 bytes, and a number may be added
 
 
-# Dify's store of tool files, as a directory: bytes go in, a `/files/tools/<id>.<ext>` link and its meta come out.
+# Dify's store of tool files, as a directory. The store saves bytes and returns a `/files/tools/<id>.<ext>` link with
+# its meta.
 
 _LINK = re.compile(r"/files/tools/([0-9a-zA-Z-]+)")
 
 
 @dataclass(frozen=True)
 class ToolFile:
+    """A file that a tool or a strategy sent as bytes."""
+
     id: str
     filename: str
-    """As Dify's table of tool files has it: made up, or with a suffix from the MIME type, where the tool gave none."""
+    """The name in Dify's table of tool files. Dify makes up a missing name, and adds a missing suffix."""
     mime_type: str
     size: int
     path: Path
 
     @property
     def extension(self) -> str:
-        """By the MIME type, whatever the name says."""
+        """The extension for the MIME type, whatever the filename is."""
         return extension_of(self.mime_type)
 
     @property
@@ -220,14 +226,14 @@ class ToolFile:
 
     @property
     def kind(self) -> str:
-        """By the MIME type, which Dify looks at first for a tool file, else by the extension."""
+        """Dify's type of the file. For a tool file, Dify checks the MIME type first and then the extension."""
         kind = _by_mime_type(self.mime_type)
         if kind == CUSTOM:
             return file_type(self.extension, self.mime_type)
         return kind
 
     def output(self) -> JsonObject:
-        """As it stands in the output `files` of a node, with the path on this machine."""
+        """Returns the file as an item of a node's output `files`, with its path on this machine."""
         return {
             "dify_model_identity": "__dify__file__",
             "id": self.id,
@@ -243,7 +249,10 @@ class ToolFile:
         }
 
     def link(self, meta: JsonObject, *, is_image: bool) -> Message:
-        """The message that replaces the file: its meta is the tool's own and the id, so it may have no `filename`."""
+        """Returns the message that replaces the file.
+
+        Its meta is the tool's meta plus the id, so it may have no `filename`.
+        """
         kind = "binary_link"
         if is_image:
             kind = "image_link"
@@ -251,15 +260,15 @@ class ToolFile:
 
 
 class ToolFileStore:
-    """Thread-safe."""
+    """A thread-safe store of tool files."""
 
     def __init__(self, directory: Path) -> None:
-        """`directory` is made with the first file."""
+        """`directory` is created when the first file is saved."""
         self.directory = directory
         self._files: dict[str, ToolFile] = {}
 
     def save(self, data: bytes, mime_type: str = UNKNOWN_MIME_TYPE, filename: str | None = None) -> ToolFile:
-        """Without a `filename` Dify makes one up; one without a dot gets a suffix."""
+        """Saves a file. As in Dify, a missing `filename` is made up, and a name without a dot gets a suffix."""
         extension = extension_of(mime_type)
         name = f"{uuid.uuid4().hex}{extension}" if filename is None else filename
         if "." not in name:
@@ -269,7 +278,7 @@ class ToolFileStore:
         return file
 
     def find(self, url: str, meta: JsonObject) -> ToolFile | None:
-        """The file of a link message: by the id in its meta, else by the one in the file there, or in its URL."""
+        """Finds the file of a link message by the id in its meta, in the meta's `file`, or in its URL."""
         link = _LINK.search(url)
         match meta:
             case {"tool_file_id": str(file_id)} if file_id:
@@ -281,22 +290,24 @@ class ToolFileStore:
         return self._files.get(link.group(1))
 
     def all(self) -> list[ToolFile]:
-        """In the order in which they came."""
+        """Returns all files in the order in which they were saved."""
         return list(self._files.values())
 
 
 def names_a_file(message: Message) -> bool:
-    """Whether the node takes a link for a file: by its meta alone, never by its address."""
+    """Returns whether the node treats a link as a file. This depends only on the link's meta, not on its address."""
     return bool(message.meta.get("tool_file_id")) or isinstance(message.meta.get("file"), dict)
 
 
-# The first step for every message of a tool or a strategy in Dify: bytes become tool files, files become links. One
-# object per stream, since the chunks of a file belong together.
+# Dify's first step for every message of a tool or a strategy: bytes become tool files, and files become links. Each
+# stream needs its own object, because the chunks of a file belong together.
 
 
 class FileMessages:
+    """Saves the files in a stream of messages and replaces them with links."""
+
     def __init__(self, files: ToolFileStore, limits: HostLimits, found: Callable[[str, str], None]) -> None:
-        """`found` gets the name of each rule that a message breaks without failing the node, and what broke it."""
+        """`found` gets the name of each rule that a message breaks without failing the node, and an explanation."""
         self._files = files
         self._limits = limits
         self.found = found
@@ -322,7 +333,7 @@ class FileMessages:
         return file.link(message.meta, is_image="image" in file.mime_type)
 
     def _chunk(self, message: Message) -> Iterator[Message]:
-        """The last chunk only says that it is the last: the daemon does not look at its bytes."""
+        """Collects the chunks of a file. The last chunk only marks the end, and the daemon ignores its bytes."""
         if message.body.get("end"):
             yield self._saved(bytes(self._unfinished.pop(message.body["id"], b"")), message)
             return
@@ -338,7 +349,7 @@ class FileMessages:
         try:
             response = httpx.get(message.text, timeout=20.0, follow_redirects=True)
             response.raise_for_status()
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: a host that IDNA has no name for
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: a host that IDNA cannot encode
             self.found("image-not-downloaded", f"{message.text} cannot be downloaded: the answer's text says so")
             return Message("text", {"text": f"Failed to download image: {message.text}: {error}"})
         by_name = mime_type_of(message.text)

@@ -1,4 +1,4 @@
-"""The parameters of an Agent node as Dify builds them before a run: variables, memory, settings."""
+"""Builds the parameters of an Agent node as Dify does before a run, from variables, memory and settings."""
 
 import json
 import re
@@ -12,15 +12,15 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import json_or
 from devhost.words import refuse_unknown
 
-# The variables of the workflow around an Agent node, and what text they become in a template (as in graphon 0.7).
+# The variables of the workflow around an Agent node, and their text in a template (as in graphon 0.7).
 
 REFERENCE = re.compile(r"\{\{#([a-zA-Z0-9_]{1,50}(?:\.[a-zA-Z_][a-zA-Z0-9_]{0,29}){1,10})#\}\}")
 NAME = re.compile(r"[a-zA-Z0-9_]{1,50}\.[a-zA-Z_][a-zA-Z0-9_]{0,29}")
-"""What a template can name; of the rest no node can ask."""
+"""The names of variables that a template can use. No node can use any other variable."""
 
 
 def _text(value: object) -> str:
-    """The text that replaces a variable in a template."""
+    """Returns the text that replaces a variable in a template."""
     match value:
         case None | []:
             return ""
@@ -32,13 +32,15 @@ def _text(value: object) -> str:
             return json.dumps(value, ensure_ascii=False)
         case list() if all(is_file(item) for item in value):
             return ""
-        case _:  # a list of anything else is written as Python writes it
+        case _:  # any other list is formatted as in Python
             return str(value)
 
 
 class NodeVariables:
+    """The variables of the workflow that an Agent node can use."""
+
     def __init__(self, values: Mapping[str, object]) -> None:
-        """`values`: by `node.name`; ParameterError for a name that no selector could name."""
+        """`values` are keyed by `node.name`. Raises ParameterError for a name that a selector cannot have."""
         for name in values:
             if not NAME.fullmatch(name):
                 raise ParameterError(
@@ -47,9 +49,11 @@ class NodeVariables:
         self._values = dict(values)
 
     def get(self, selector: Sequence[str]) -> object:
-        """Two parts name a variable; more go on into an object, or name an attribute of a file.
+        """Returns the value at a selector.
 
-        `[START, sys.query]` is the system variable: the Start node puts it out under its whole name.
+        The first two parts name a variable. Further parts are keys of an object or attributes of a file.
+
+        `[START, sys.query]` is the system variable, which the Start node outputs under its full name.
         """
         value: object = self._values
         name = ".".join(selector[:2])
@@ -65,9 +69,10 @@ class NodeVariables:
         return value
 
     def filled(self, value: object) -> object:
-        """Its references replaced, in a value of any type; what is not a text is filled as JSON, and read again.
+        """Replaces the references in a value of any type. A value that is not a string is filled as JSON, then parsed.
 
-        References to what does not exist leave their bare selector; text between them that is one is resolved.
+        A reference to a missing variable leaves its bare selector. Text between references that is itself a selector is
+        resolved, too.
         """
         if isinstance(value, str):
             return self._text(value)
@@ -87,8 +92,8 @@ class NodeVariables:
             return part
 
 
-# A conversation as the node's memory hands it to a strategy: docs/host-facts.md, "Conversation memory". Tool calls are
-# not in it.
+# A conversation as the node's memory passes it to a strategy, without tool calls: docs/host-facts.md, "Conversation
+# memory".
 
 WINDOW_TOKENS = 2000
 WINDOW_TURNS = 500
@@ -98,14 +103,16 @@ MEDIA = ("image", "audio", "video", "document")
 
 @dataclass(frozen=True)
 class PastTurn:
+    """An earlier turn of the conversation."""
+
     question: str
     answer: str
-    """The raw answer. Empty for a turn that failed: Dify keeps its question alone."""
+    """The raw answer; empty for a failed turn, of which Dify keeps only the question."""
     files: tuple[JsonObject, ...] = ()
 
 
 def messages_of(turns: Iterable[PastTurn]) -> list[JsonObject]:
-    """All of them: a node takes a `window` of them."""
+    """Returns the messages of all turns. A node uses only a `window` of these messages."""
     messages: list[JsonObject] = []
     for turn in turns:
         parts = [_part(file) for file in turn.files if file.get("type") in MEDIA]
@@ -116,7 +123,7 @@ def messages_of(turns: Iterable[PastTurn]) -> list[JsonObject]:
 
 
 def window(messages: Sequence[JsonObject], tokens: int = WINDOW_TOKENS, turns: int | None = None) -> list[JsonObject]:
-    """The newest messages: of so many turns, 500 by default and at most, and of about so many tokens."""
+    """Returns the newest messages, limited by turns (500 by default and at most) and by an estimate of tokens."""
     questions = [position for position, message in enumerate(messages) if message["role"] == "user"]
     kept = messages
     if questions:
@@ -129,13 +136,16 @@ def window(messages: Sequence[JsonObject], tokens: int = WINDOW_TOKENS, turns: i
 
 
 def estimated_tokens(text: str) -> int:
-    """Four ASCII characters are about one token, any other character is one. Dify asks the model's own tokenizer."""
+    """Estimates tokens: four ASCII characters count as one token, and so does any other character.
+
+    Dify uses the model's own tokenizer.
+    """
     ascii_characters = sum(character.isascii() for character in text)
     return -(-ascii_characters // CHARACTERS_PER_TOKEN) + len(text) - ascii_characters
 
 
 def files_among(parameters: Mapping[str, object]) -> tuple[JsonObject, ...]:
-    """The question's files, from any parameter."""
+    """Returns the question's files, from all parameters."""
     values = [item for value in parameters.values() for item in (value if isinstance(value, list) else [value])]
     return tuple(item for item in values if isinstance(item, dict) and item.get("dify_model_identity") == FILE_IDENTITY)
 
@@ -157,30 +167,30 @@ def _tokens(message: JsonObject) -> int:
     return sum(estimated_tokens(part.get("data", "")) for part in content)
 
 
-# The parameters of an Agent node as Dify builds them before a run: resolved from its settings, then cast. A setting is
-# written `{"variable": "node.name"}` for a selector and `{"constant": VALUE}` for a constant that looks like one; any
-# other value but a `PickedValue` is a constant.
+# The parameters of an Agent node are resolved from its settings and then cast, as Dify does before a run. A setting
+# `{"variable": "node.name"}` is a selector. `{"constant": VALUE}` is a constant, even if VALUE looks like a selector.
+# Any other value is a constant, too, except a `PickedValue`.
 
 
 @dataclass(frozen=True)
 class PickedValue:
-    """A model or tools, which the node's own pickers describe: sent as it is."""
+    """A value from the node's picker for a model or for tools, which is sent unchanged."""
 
     value: object
 
 
 @dataclass(frozen=True)
 class UndeclaredValue:
-    """What a saved node sets and its strategy does not have, as after an upgrade: Dify sends null."""
+    """A parameter that a saved node sets but its strategy lacks, for example after an upgrade. Dify sends null."""
 
 
 def is_marked(setting: object) -> bool:
-    """Whether it says what it is: a variable, or a constant."""
+    """Returns whether a setting is marked as a variable or a constant."""
     return isinstance(setting, dict) and list(setting) in (["variable"], ["constant"])
 
 
 def resolved(setting: object, variables: NodeVariables) -> object:
-    """The value before the cast. Dify replaces references in a constant of any type; a text may be a template."""
+    """Returns a value before it is cast. Dify replaces references in constants of any type, even within a string."""
     match setting:
         case PickedValue(value):
             return value
@@ -201,9 +211,9 @@ def resolved(setting: object, variables: NodeVariables) -> object:
 def node_parameters(
     declared: Iterable[Parameter], settings: Mapping[str, object], variables: NodeVariables
 ) -> JsonObject:
-    """A parameter without a setting gets its default, as one whose setting is empty does.
+    """Resolves and casts the settings. A parameter without a setting, or with an empty one, gets its default.
 
-    ParameterError for a setting of a parameter that is not declared, and for a value that Dify's node refuses.
+    Raises ParameterError for a setting of an undeclared parameter, and for a value that Dify's node refuses.
     """
     declared = list(declared)
     names = [parameter.name for parameter in declared]
@@ -220,7 +230,7 @@ def node_parameters(
 
 
 def sent(value: object) -> object:
-    """A file, or a list of files, as a plugin gets it (dify-api, `convert_parameters_to_plugin_format`)."""
+    """Converts a file or a list of files for a plugin, as `convert_parameters_to_plugin_format` of dify-api does."""
     match value:
         case dict() if is_file(value):
             return {key: value[key] for key in PLUGIN_FILE if key in value}

@@ -1,11 +1,11 @@
-"""The text of an answer: cut at its think tags, and as Dify's page gets it."""
+"""Splits the text of an answer at its think tags, and repairs it as Dify does for its page."""
 
 import re
 from collections.abc import Iterator
 
 from devhost.node.messages import Message, names_a_file
 
-# A streamed answer, cut at its think tags wherever chunk borders cut them.
+# Splits a streamed answer at its think tags, even if a tag is spread over several chunks.
 
 OPENING = "<think>"
 CLOSING = "</think>"
@@ -13,12 +13,14 @@ _TAG = re.compile(f"({OPENING}|{CLOSING})")
 
 
 class TagParts:
+    """Splits streamed text into think tags and the text between them."""
+
     def __init__(self) -> None:
         self.waiting = ""
-        """The end of the text, which may be the beginning of a tag."""
+        """The end of the text so far, if it may be the beginning of a tag."""
 
     def feed(self, text: str) -> list[str]:
-        """Texts and whole tags, in order."""
+        """Returns the complete tags and the text between them, in order."""
         text = self.waiting + text
         start = text.rfind("<")
         tail = ""
@@ -38,11 +40,14 @@ class TagParts:
 
 
 type Span = tuple[bool, str]
-"""Whether it is a thought, and its text."""
+"""A piece of an answer: whether it is a thought, and its text."""
 
 
 class ThoughtSpans:
-    """The tags are kept among the thoughts for a view without colours, where they alone show that a block is closed."""
+    """Splits streamed text into thoughts and other text.
+
+    `keep_tags` keeps the tags in the thoughts, for a view without colors, where only a tag shows that a thought ends.
+    """
 
     def __init__(self, *, keep_tags: bool = False) -> None:
         self._keep_tags = keep_tags
@@ -63,33 +68,35 @@ class ThoughtSpans:
             yield self._thinking, rest
 
 
-# What Dify's page gets during a run: text in events (docs/host-facts.md, "The repair of thoughts"). The node's repair
-# knows a tag only where one message holds the whole of it, and counts quoted ones too. A Dify before it passes text on
-# as it was said, as does every Dify with a tag that two messages share.
+# Dify's page gets text in events during a run (docs/host-facts.md, "The repair of thoughts"). The node's repair
+# recognizes a tag only if one message contains all of it, and it counts quoted tags, too. Versions of Dify without the
+# repair pass text on unchanged. All versions pass a tag on unchanged if it is split between two messages.
 
 _LINKED = {True: "File", False: "Link"}
 
 
 class NodeText:
+    """The text that the node passes on to the page, with Dify's repairs of thoughts."""
+
     def __init__(self) -> None:
         self.repairs: list[str] = []
-        """The kinds of message before which a thought was closed; the end of the text is not among them."""
+        """The kinds of message before which the repair closed a thought. The end of the text is not listed."""
         self._thinks = False
-        """Whether a thought is open for the repair."""
+        """Whether the repair considers a thought to be open."""
         self._has_thought = False
-        """Whether the open thought has more than blanks."""
+        """Whether the open thought contains more than whitespace."""
         self._passed: list[str] = []
         self._ended: bool | None = None
         """Whether a thought was open when the text ended."""
 
     @property
     def passed(self) -> str:
-        """All text so far."""
+        """All text that was passed on so far."""
         return "".join(self._passed)
 
     @property
     def is_open(self) -> bool:
-        """Whether a thought is open on the page, which reads the whole text, or was when the text ended."""
+        """Whether a thought is open on the page, now or when the text ended. The page reads the whole text."""
         if self._ended is not None:
             return self._ended
         tags = _TAG.findall(self.passed)
@@ -116,7 +123,7 @@ class NodeText:
         return "".join(map(self._with_repair, _TAG.split(text)))
 
     def _with_repair(self, part: str) -> str:
-        """A tag or a text, as it is passed on."""
+        """Returns a tag or a piece of text as the node passes it on."""
         if part not in (OPENING, CLOSING):
             self._has_thought |= self._thinks and bool(part.strip())
             return part

@@ -1,1 +1,1 @@
-"""A traced run as one self-contained HTML page: no script, no font, no request."""
+"""Writes a traced run as one self-contained HTML page, without scripts, fonts or requests."""

@@ -1,4 +1,4 @@
-"""What the calls of a run say: prompts, answers, arguments, results, and what changed from prompt to prompt."""
+"""Extracts what a page shows about calls: prompts, answers, arguments, results, and changes between prompts."""
 
 import json
 from collections import Counter
@@ -11,27 +11,29 @@ from devhost.node.texts import ThoughtSpans
 from devhost.protocol.wire import JsonObject
 from devhost.trace.runs import Call, TracedRun, items, mapping
 
-# What a call on the timeline shows when it is opened, taken from the messages that crossed.
+# The details of a call on the timeline, from the messages between plugin and host.
 
 
 @dataclass(frozen=True)
 class PromptPart:
+    """One message of a prompt."""
+
     role: str
     text: str
 
 
 @dataclass(frozen=True)
 class ShownTool:
-    """A tool as the model was told of it."""
+    """A tool as it was offered to the model."""
 
     name: str
     description: str
     schema: str
-    """The JSON Schema of its parameters, as text."""
+    """The JSON Schema of the parameters as text."""
 
 
 def said_by(call: Call) -> tuple[str, str]:
-    """What a model thought, and what it said."""
+    """Returns the thoughts and the text of a model's response."""
     spans = ThoughtSpans()
     said = [*(span for each in call.messages for span in spans.feed(_words(each.get("content")))), *spans.finish()]
     thought, text = (
@@ -41,14 +43,14 @@ def said_by(call: Call) -> tuple[str, str]:
 
 
 def given_to(call: Call) -> JsonObject:
-    """The arguments of a tool, or what is asked of the host otherwise."""
+    """Returns the arguments of a tool call, or the request of any other call."""
     return call.arguments or ({} if call.kind == "tool" else call.request)
 
 
 def results_of(call: Call) -> Iterator[tuple[str, object]]:
-    """The type of each message with its text, or with the value that is shown as JSON."""
+    """Yields the type of each message with its text or with a value to show as JSON."""
     for data in (piece.data for piece in call.pieces):
-        if "type" not in data:  # the answer to what a tool asks for: a summary, storage
+        if "type" not in data:  # the response to a request of a tool, such as a summary or storage
             yield "answer", data
             continue
         match data.get("message"):
@@ -57,6 +59,7 @@ def results_of(call: Call) -> Iterator[tuple[str, object]]:
 
 
 def traceback_of(call: Call) -> str:
+    """Returns the traceback of a call that failed in the plugin; empty if there is none."""
     raised = plugin_error(call.error)
     if raised is None:
         return ""
@@ -64,6 +67,7 @@ def traceback_of(call: Call) -> str:
 
 
 def prompt_of(call: Call) -> tuple[PromptPart, ...]:
+    """Returns the messages of a model call's prompt, with each tool call in them as a line of text."""
     said = []
     for message in call.prompt:
         called = [mapping(tool_call.get("function")) for tool_call in items(message.get("tool_calls"))]
@@ -100,18 +104,20 @@ def _words(content: object) -> str:
 
 @dataclass(frozen=True)
 class ShownSource:
+    """One source of an answer."""
+
     number: str
     title: str
     document: str
-    """Its id or dataset, where that is not the title."""
+    """The id of the document or the name of the dataset; empty if the id is the title."""
     is_cited: bool | None
-    """None if that is not known."""
+    """Whether the answer cites the source, or `None` if that is not known."""
     passage: str
-    """Empty if no resource fits."""
+    """The text of the source; empty if no retrieved resource matches."""
 
 
 def sources_of(variable: object, run: TracedRun) -> list[ShownSource]:
-    """Those of the variable `sources`; of a strategy without it, what it sent as retrieved."""
+    """Returns the sources in the variable `sources`, or without that variable the resources that the run sent."""
     retrieving = (piece.data for piece in run.streamed if piece.data.get("type") == "retriever_resources")
     sent = [each for said in retrieving for each in items(mapping(said.get("message")).get("retriever_resources"))]
     if not isinstance(variable, list):
@@ -130,6 +136,7 @@ def sources_of(variable: object, run: TracedRun) -> list[ShownSource]:
 
 
 def retrieved(resources: Sequence[JsonObject]) -> list[ShownSource]:
+    """Returns retrieved resources as sources."""
     return [
         ShownSource(
             number=str(resource.get("position") or place),
@@ -142,25 +149,28 @@ def retrieved(resources: Sequence[JsonObject]) -> list[ShownSource]:
     ]
 
 
-# What is new in a prompt since the round before.
+# The changes of a prompt since the previous round.
 
 
 @dataclass(frozen=True)
 class PromptChanges:
+    """The difference between the prompts of two rounds."""
+
     parts: tuple[tuple[bool, tuple[PromptPart, ...]], ...]
-    """The prompt in runs of neighbouring messages: whether they are new, and the messages."""
+    """The messages of the prompt in groups of consecutive messages that are new (true) or old (false)."""
     gone: tuple[PromptPart, ...]
-    """The messages of the round before that are no longer in it, such as results that were shortened."""
+    """The messages that only the previous prompt contains, such as results that were shortened since."""
 
     @property
     def words(self) -> str:
-        """Such as "2 new, 1 gone, 12 as in the round before"."""
+        """A summary such as "2 new, 1 gone, 12 as in the round before"."""
         new, same = (sum(len(part) for is_new, part in self.parts if is_new is kind) for kind in (True, False))
         counts = ((new, "new"), (len(self.gone), "gone"))
         return ", ".join([*(f"{count} {word}" for count, word in counts if count), f"{same} as in the round before"])
 
 
 def prompt_changes(before: Sequence[PromptPart], now: Sequence[PromptPart]) -> PromptChanges:
+    """Compares the prompts of two rounds."""
     left = Counter(before)
     is_new = []
     for said in now:
@@ -172,10 +182,10 @@ def prompt_changes(before: Sequence[PromptPart], now: Sequence[PromptPart]) -> P
 
 
 def changes_since(calls: Iterable[Call]) -> Mapping[str, PromptChanges]:
-    """By the id of a model call, how its prompt differs from the last that began alike, up to the user's message.
+    """Returns the changes of each prompt since the last prompt with the same beginning, by the id of the model call.
 
-    Without an entry: the first call of a loop, one whose prompt begins differently, such as a judgement, and one that
-    began while the one before went on.
+    The beginning of a prompt ends with the first user message. There is no entry for the first call of a loop, for a
+    call with another beginning, such as a judge's, and for a call that began before the previous one had ended.
     """
     found: dict[str, PromptChanges] = {}
     last: dict[tuple[PromptPart, ...], Call] = {}

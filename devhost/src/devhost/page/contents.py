@@ -1,4 +1,4 @@
-"""The contents of a run as safe HTML: answers, files, bars of time, words."""
+"""Turns parts of a run into safe HTML and text: answers, files, bars on the time axis, short summaries."""
 
 import base64
 import json
@@ -31,24 +31,30 @@ from devhost.words import counted, in_a_line
 
 _CITATION = re.compile(r"\[(\d{1,4})\]")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
-"""A picture is a link, because a browser would fetch it without being asked."""
+"""The renderer of answers, which shows a picture as a link, because a browser would load the picture unasked."""
 
 
 @dataclass(frozen=True)
 class Passage:
+    """A part of an answer as HTML, either a thought or text for the user."""
+
     is_thought: bool
     html: Markup
 
 
 def passages(text: str, sources: Iterable[ShownSource], anchor: str) -> list[Passage]:
-    """`[3]` becomes a link to `#{anchor}3` where there is one source 3; of several agents there may be more."""
+    """Splits an answer into thoughts and text, rendered as HTML.
+
+    The citation `[3]` becomes a link to `#{anchor}3` if exactly one source has the number 3. The sources of several
+    agents may share a number.
+    """
     numbers = Counter(source.number for source in sources)
     spans = ThoughtSpans()
     environment = {"numbers": numbers, "anchor": anchor}
     grouped = groupby([*spans.feed(text), *spans.finish()], key=itemgetter(0))
     joined = [(is_thought, "".join(piece for _, piece in pieces)) for is_thought, pieces in grouped]
     return [
-        # Markup, as every rule that writes HTML escapes what came from the text.
+        # The result is safe as Markup, because every rule that writes HTML escapes the text.
         Passage(is_thought, Markup(_MARKDOWN.render(_json_as_code(words), environment)))  # noqa: S704
         for is_thought, words in joined
         if words.strip()
@@ -77,42 +83,51 @@ def _text(
 _MARKDOWN.add_render_rule("text", _text)
 
 
-# The files of a run on its page: small pictures are embedded, others are links, and nothing on the page can run.
+# The files of a run on its page. Small pictures are embedded, other files are links, and nothing on the page can run.
 #
-# A path in a trace is not trusted: of the file behind it only the bytes of a picture get on the page.
+# A path in a trace is not trusted. The page contains the bytes of the file only if they are a picture.
 
 LARGEST = 1024 * 1024
-"""Bytes of an embedded picture."""
+"""The size limit of an embedded picture, in bytes."""
 OPENED_SAFELY = frozenset(
     {
         *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".mp3", ".m4a", ".wav", ".mp4", ".webm", ".mov"),
         *(".txt", ".md", ".csv", ".json", ".pdf", ".docx", ".xlsx", ".pptx", ".zip"),
     }
 )
-"""Suffixes of files in which a browser runs nothing. HTML, SVG and unknown ones may hold scripts: they get no link."""
+"""Suffixes of files in which a browser runs nothing.
+
+HTML, SVG and unknown files get no link, because they may contain scripts.
+"""
 _BEGINNINGS = {
     rb"\x89PNG\r\n\x1a\n": "image/png",
     rb"\xff\xd8\xff": "image/jpeg",
     rb"GIF8[79]a": "image/gif",
     rb"RIFF....WEBP": "image/webp",
 }
-"""Regular expressions for the addresses of pictures. An SVG may hold scripts, so it does not count as a picture."""
+"""The media types of pictures, by a pattern for the first bytes. SVG is left out, because it may contain scripts."""
 
 
 @dataclass(frozen=True)
 class ShownFile:
+    """A file of a run as the page shows it."""
+
     name: str
     facts: str
+    """The media type and the size."""
     path: str
-    """Empty for a file that is no longer there, or was never here."""
+    """The path of the file; empty if it does not exist on this machine."""
     link: str
-    """Empty where a click could run something."""
+    """The address of the file; empty if opening it could run a script."""
     picture: str
-    """A data URI, or empty."""
+    """The picture as a data URI; empty for any other file."""
 
 
 def shown_file(file: JsonObject, folder: Path | None = None) -> ShownFile:
-    """`folder`: the page's own, for links that stay right when both are moved."""
+    """Returns what the page shows about a file.
+
+    A link to a file in the page's `folder` is relative, so that the link still works after the folder is moved.
+    """
     size = ""
     if isinstance(file.get("size"), int):
         size = counted(file["size"], "byte")
@@ -123,7 +138,7 @@ def shown_file(file: JsonObject, folder: Path | None = None) -> ShownFile:
         exists = path.is_file()
         if exists and path.stat().st_size <= LARGEST:
             data = path.read_bytes()
-    except (OSError, ValueError):  # gone meanwhile, not ours to read, or a path with NUL
+    except (OSError, ValueError):  # the file was deleted or is not readable, or its path contains NUL
         exists = False
     link = ""
     if exists:
@@ -148,15 +163,18 @@ def _link(path: Path, folder: Path | None) -> str:
 # Positions on the time axis, in percent, and durations as text.
 
 MOST_TICKS = 5
-"""Their labels stand beside each other on a telephone, too."""
+"""The number of tick labels that fit beside each other on a phone."""
 STEPS = (1, 2, 5, 10, 20)
 SECOND = 1000
+"""The length of a second in milliseconds."""
 MINUTE = 60
-"""In milliseconds, and in seconds."""
+"""The length of a minute in seconds."""
 
 
 @dataclass(frozen=True)
 class Axis:
+    """The time axis of a run or a turn, in seconds."""
+
     began: float
     ended: float
 
@@ -165,29 +183,30 @@ class Axis:
         return max(self.ended - self.began, 1e-6)
 
     def bar(self, began: float, ended: float) -> str:
-        """The style of a bar: its seconds, so that it stays true when the axis grows."""
+        """Returns the CSS style of a bar in seconds, so that the style stays correct when the axis grows."""
         start, end = (round(min(max(at - self.began, 0.0), self.length), 6) for at in (began, ended))
         return f"--from:{start};--size:{end - start:.6g}"
 
     @property
     def scale(self) -> str:
-        """The style of what holds the bars."""
+        """The CSS style of the element that contains the bars."""
         return f"--length:{self.length:.6g};--step:{100 * self.step / self.length:.4f}%"
 
     @property
     def step(self) -> float:
-        """Seconds from tick to tick: the smallest of 1, 2, 5, 10, … that does not make too many of them."""
+        """The seconds between two ticks: the smallest of 1, 2, 5, 10, … that gives at most `MOST_TICKS` steps."""
         power = max(10.0 ** math.floor(math.log10(self.length / MOST_TICKS)), 1e-6)
         return next(step * power for step in STEPS if self.length <= MOST_TICKS * step * power * (1 + 1e-9))
 
     def ticks(self) -> Iterator[tuple[float, str]]:
+        """Yields the position of each tick, in percent of the axis, and its label."""
         for number in range(int(self.length / self.step + 1e-9) + 1):
             at = number * self.step
             yield round(100 * at / self.length, 4), "0" if number == 0 else written(at)
 
 
 def written(seconds: float) -> str:
-    """As few digits as needed: 6 ms, 450 ms, 1.84 s, 12.3 s, 2 min 5 s."""
+    """Returns a duration with as few digits as needed, such as 6 ms, 450 ms, 1.84 s, 12.3 s or 2 min 5 s."""
     milliseconds = round(seconds * 1000)
     if milliseconds < 1:
         if seconds > 0:
@@ -203,41 +222,42 @@ def written(seconds: float) -> str:
     return f"{minutes} min"
 
 
-# The words that a page makes of values and rows.
+# Values and rows as text.
 
 LONGEST_HINT = 200
-"""Characters beside the name of a row."""
+"""How many characters are shown beside the name of a row."""
 
 
 def every(spans: Sequence[Span]) -> Iterator[Span]:
-    """The spans with all that is below them, in the order of the page."""
+    """Yields the spans and all their descendants in the order of the page."""
     for span in spans:
         yield span
         yield from every(span.children)
 
 
 def pretty(value: object) -> str:
+    """Returns a text unchanged and any other value as indented JSON."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
 def number(value: object) -> str:
-    """A number of the usage as text; a plugin may have sent any other value in its place."""
+    """Returns a number of the usage as text, or a dash, because a plugin may send any other value instead."""
     if isinstance(value, int | float):
         return f"{value:,}"
     return "–"
 
 
 def written_values(span: Span) -> object:
-    """What the model wrote as the arguments of this tool call; None if the log does not say."""
+    """Returns the arguments of a tool call as the model wrote them, or `None` if the log does not contain them."""
     if "tool_call_id" in span.data:
         return span.data.get("arguments")
     return None
 
 
 def hint(span: Span) -> str:
-    """A few words beside the name: what a tool was given, what a model call cost, or what a group holds."""
+    """Returns a short text beside a row's name: a tool's arguments, a model call's tokens, or a group's calls."""
     for call in span.calls:
         if call.kind == "llm":
             tokens = [number(call.usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
@@ -251,7 +271,7 @@ def hint(span: Span) -> str:
 
 
 def counts(spans: Sequence[Span]) -> str:
-    """Such as "2 model calls, 3 tool calls (1 failed, 1 refused)"."""
+    """Returns a summary of the calls, such as "2 model calls, 3 tool calls (1 failed, 1 refused)"."""
     inner = list(every(spans))
     calls = [call for span in inner for call in span.calls]
     said = []

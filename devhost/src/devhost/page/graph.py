@@ -1,4 +1,4 @@
-"""The drawing of a flow: its nodes and edges, and the path that a turn took through them."""
+"""Draws a flow: its nodes, its edges, and the path that a turn took through them."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,27 +11,31 @@ from devhost.words import counted
 
 NODE: Point = (172.0, 46.0)
 INSIDE = 14.0
+"""The space around the nodes in a container."""
 HEADING = 30.0
-"""Around what a container holds, and above it."""
+"""The space for the heading of a container."""
 COLUMNS = 18
 """The number of characters of a title that fit into a node."""
 CHOSEN = ("selected_case_id", "class_id", "__action_id")
-"""Outputs of nodes with several ways on: each names the handle of the edge that the flow took."""
+"""Output variables of branching nodes, whose value names the handle of the edge that the flow took."""
 ERROR_BRANCH = "fail-branch"
 
 
 @dataclass(frozen=True)
 class DrawnNode:
+    """A node as a box of the drawing."""
+
     title: str
-    """As much as fits."""
+    """The title, shortened to fit into the box."""
     words: str
-    """For a screen reader, and beside the pointer: its whole title, its type, and how it ended."""
+    """The full title, the type and the state, for screen readers and as a tooltip."""
     type: str
     state: str
-    """`ran`, `failed`, `open` or `unused`, which are classes of the style sheet."""
+    """A class of the style sheet: `ran`, `failed`, `open` or `unused`."""
     anchor: str
-    """The fragment of the page's address that leads to its row; empty without one."""
+    """The fragment that links to the row of the node; empty if it has no row."""
     mark: str
+    """A sign for the state, with the number of executions if there are several."""
     place: Point
     size: Point
     is_container: bool
@@ -39,13 +43,18 @@ class DrawnNode:
 
 @dataclass(frozen=True)
 class DrawnEdge:
+    """An edge as a curve of the drawing."""
+
     path: str
-    """As the attribute `d` of SVG has it."""
+    """The value of the SVG attribute `d`."""
     is_taken: bool
+    """Whether the turn followed the edge."""
 
 
 @dataclass(frozen=True)
 class Drawing:
+    """The drawing of a flow, ready for the template."""
+
     nodes: Sequence[DrawnNode]
     edges: Sequence[DrawnEdge]
     width: float
@@ -54,7 +63,10 @@ class Drawing:
 
 
 def drawing(graph: FlowGraph, anchors: Mapping[str, str], rows: Sequence[NodeRow]) -> Drawing:
-    """`anchors`: by the execution of a row, the fragment that leads to it."""
+    """Returns the drawing of a flow with the path of a turn.
+
+    `anchors` has the fragment that links to each row, by the row's execution.
+    """
     by_node: dict[str, list[NodeRow]] = {}
     for row in rows:
         by_node.setdefault(row.node.id, []).append(row)
@@ -90,7 +102,7 @@ class _Drawer:
         self._layouts: dict[str | None, Layout] = {}
 
     def layout(self, container: str | None) -> Layout:
-        """Lays out the nodes of a container, or those of the flow itself for None."""
+        """Lays out the nodes of a container, or the top-level nodes of the flow for `None`."""
         if container not in self._layouts:
             sizes = {node.id: self._size(node) for node in self._inner.get(container, ())}
             self._layouts[container] = layered(sizes, ((edge.source, edge.target) for edge in self._edges))
@@ -103,7 +115,7 @@ class _Drawer:
         return max(inside.width + 2 * INSIDE, NODE[0]), inside.height + HEADING + INSIDE
 
     def draw(self, container: str | None, corner: Point, layout: Layout) -> Point:
-        """Its size."""
+        """Draws the nodes and edges of a container at a position and returns the container's inner size."""
         for (source, target), route in layout.routes.items():
             moved = [(x + corner[0], y + corner[1]) for x, y in route]
             between = [edge for edge in self._edges if (edge.source, edge.target) == (source, target)]
@@ -139,7 +151,7 @@ class _Drawer:
         )
 
     def _is_taken(self, edge: GraphEdge) -> bool:
-        """Whether the nodes at both ends ran, and the first of them went on this way."""
+        """Returns whether both nodes of an edge ran and the first one took this branch."""
         ended = [row for row in self._rows.get(edge.source, ()) if row.ended is not None]
         if edge.target not in self._rows:
             return False
@@ -147,7 +159,7 @@ class _Drawer:
 
 
 def _handles(row: NodeRow, handle: str) -> Iterator[str]:
-    """The handles by which the flow may have left the node; `handle` where nothing says which."""
+    """Yields the handles through which the flow may have left a node, or `handle` if the outputs do not name one."""
     if row.ended is not None and row.ended.went_on == "error branch":
         yield ERROR_BRANCH
         return
@@ -170,7 +182,7 @@ def _state(rows: Iterable[NodeRow]) -> str:
 
 
 def _curve(points: Sequence[Point]) -> str:
-    """A line that leaves and reaches each point level."""
+    """Returns the path of a curve that is horizontal at each point."""
     (x, y), *others = points
     parts = [f"M{x:.1f} {y:.1f}"]
     for next_x, next_y in others:
@@ -182,7 +194,7 @@ def _curve(points: Sequence[Point]) -> str:
 
 
 def _fitting(title: str) -> str:
-    """As much of it as fits: letters of Chinese or Japanese are twice as wide."""
+    """Returns as much of the title as fits into a node. Chinese and Japanese letters count twice."""
     shown = ""
     left = COLUMNS
     for letter in title:

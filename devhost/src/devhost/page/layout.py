@@ -1,4 +1,4 @@
-"""Places the nodes of a graph in layers from left to right, and leads its edges between them."""
+"""Arranges the nodes of a graph in layers from left to right and routes the edges between them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,30 +6,32 @@ from itertools import pairwise
 from statistics import fmean
 
 type Edge = tuple[str, str]
-"""The nodes that it leads from and to."""
+"""An edge, as the names of its source and its target."""
 type Point = tuple[float, float]
 
 BETWEEN_LAYERS = 46.0
 BETWEEN_NODES = 16.0
 SWEEPS = 6
-"""So many times, neighbours are brought closer to each other."""
+"""How many times neighbors are moved closer to each other."""
 
 
 @dataclass(frozen=True)
 class Layout:
+    """The positions of nodes and the routes of edges."""
+
     places: Mapping[str, Point]
     """The upper left corner of each node."""
     routes: Mapping[Edge, Sequence[Point]]
-    """From the right side of a node to the left side of another, around the nodes in between.
+    """The points of each edge, from the right side of its source to the left side of its target.
 
-    Without the edges that lead back.
+    A route leads around the nodes in between. Edges that lead back to an earlier node have no route.
     """
     width: float
     height: float
 
 
 def layered(sizes: Mapping[str, Point], edges: Iterable[Edge]) -> Layout:
-    """`sizes`: width and height of each node."""
+    """Returns the layout of a graph. `sizes` has the width and height of each node."""
     forward = _without_circles(list(sizes), edges)
     layer_of = _layers(list(sizes), forward)
     boxes = dict(sizes)
@@ -63,7 +65,7 @@ def layered(sizes: Mapping[str, Point], edges: Iterable[Edge]) -> Layout:
 
 
 def _without_circles(names: Sequence[str], edges: Iterable[Edge]) -> list[Edge]:
-    """The edges between these nodes, each once, without those that lead back to where a way came from."""
+    """Returns each edge between these nodes once, without the edges that close a cycle."""
     following: dict[str, list[str]] = {name: [] for name in names}
     for source, target in dict.fromkeys(edges):
         if source in following and target in following:
@@ -91,7 +93,7 @@ def _without_circles(names: Sequence[str], edges: Iterable[Edge]) -> list[Edge]:
 
 
 def _layers(names: Sequence[str], forward: Iterable[Edge]) -> dict[str, int]:
-    """The number of edges on the longest way to each node."""
+    """Returns the layer of each node: the number of edges on the longest path to it."""
     before: dict[str, list[str]] = {name: [] for name in names}
     after: dict[str, list[str]] = {name: [] for name in names}
     for source, target in forward:
@@ -111,7 +113,7 @@ def _layers(names: Sequence[str], forward: Iterable[Edge]) -> dict[str, int]:
 
 
 def _order(layers: Sequence[list[str]], layer_of: Mapping[str, int], neighbours: Mapping[str, Sequence[str]]) -> None:
-    """Sorts each layer by the places of its neighbours, alternately in the layer before and in the one behind."""
+    """Sorts the nodes of each layer by the positions of their neighbors, alternately those before and those after."""
     for step in (-1, 1) * (SWEEPS // 2):
         for number in range(len(layers))[::-step]:
             beside = number + step
@@ -129,7 +131,7 @@ def _order(layers: Sequence[list[str]], layer_of: Mapping[str, int], neighbours:
 def _middles(
     layers: Sequence[Sequence[str]], boxes: Mapping[str, Point], neighbours: Mapping[str, Sequence[str]]
 ) -> dict[str, float]:
-    """The height at which the middle of each node lies: that of its neighbours, as far as there is room."""
+    """Returns the vertical position of each node's center, as close to its neighbors as the space allows."""
     middles: dict[str, float] = {}
     for layer in layers:
         _stack(layer, dict.fromkeys(layer, 0.0), boxes, middles)
@@ -143,7 +145,7 @@ def _middles(
 def _stack(
     layer: Sequence[str], wanted: Mapping[str, float], boxes: Mapping[str, Point], middles: dict[str, float]
 ) -> None:
-    """Puts the nodes of a layer below each other, and all together as near as they can be to where they should be."""
+    """Stacks the nodes of a layer without overlap and shifts the stack as close as possible to the wanted positions."""
     bottom = float("-inf")
     for name in layer:
         half = boxes[name][1] / 2
@@ -161,7 +163,7 @@ def _route(
     layers: Sequence[Sequence[str]],
     layer_of: Mapping[str, int],
 ) -> list[Point]:
-    """Each layer that lies in between is crossed on a level line, so that no node there is touched."""
+    """Returns the points of an edge, which crosses each layer in between horizontally and so touches no node."""
     first, *bends, last = chain
     points = [(places[first][0] + boxes[first][0], places[first][1] + boxes[first][1] / 2)]
     for bend in bends:

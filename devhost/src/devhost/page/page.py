@@ -18,20 +18,20 @@ from devhost.trace.runs import written_calls
 from devhost.words import counted, price_text
 
 GENERATOR = "devhost report"
-"""The page says in its head what made it, and is recognised by that."""
+"""The generator that is named in the head of a page, which identifies pages made by devhost."""
 MARK = f'<meta name="generator" content="{GENERATOR}">'.encode()
 HEAD_BYTES = 1_000
 
 
 def write_page(page: str, file: Path, trace: Path, *, force: bool) -> None:
-    """`force` overwrites any other file, but never the trace."""
+    """Writes the page to a file. `force` overwrites any existing file except the trace."""
     refuse_to_destroy(file, trace, force=force)
     with worded(lambda why: TraceError(f"{file} cannot be written: {why}")):
         file.write_text(page, encoding="utf-8", errors="replace")
 
 
 def refuse_to_destroy(file: Path, trace: Path, *, force: bool) -> None:
-    """TraceError for a file that is not to be overwritten."""
+    """Raises TraceError if the file must not be overwritten or its folder does not exist."""
     if not file.parent.is_dir():
         raise TraceError(f"{file} cannot be written: the folder {file.parent} does not exist")
     if not file.is_file():
@@ -46,23 +46,23 @@ def refuse_to_destroy(file: Path, trace: Path, *, force: bool) -> None:
         raise TraceError(f"{file} exists and is not a page that devhost made: name another file, or give --force")
 
 
-# The templates, and the words that they make of values.
+# The templates and the functions that they call.
 
 DEVHOST = Path(__file__).parent.parent
 TEMPLATES = [DEVHOST / folder for folder in ("page", "evaluation", "comparison", "console/templates")]
 LONGEST = 20_000
-"""Characters of one text; the trace has the rest."""
+"""How many characters of a text the page shows. The trace contains the whole text."""
 
 FUNCTIONS: tuple[Callable[..., object], ...] = (
     *(said_by, written_calls, prompt_of, offered_tools, given_to, results_of, traceback_of),
     *(written_values, passages, sent_otherwise, counted),
 )
-"""Templates call them by their names."""
+"""Functions that templates call by name."""
 
 
 @cache
 def page_environment(*functions: Callable[..., object]) -> Environment:
-    """Templates call these functions too."""
+    """Returns the environment of the templates, which can also call the given functions by name."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -78,7 +78,7 @@ def page_environment(*functions: Callable[..., object]) -> Environment:
 
 
 def clip(text: str) -> str:
-    """Without control characters, and cut at `LONGEST` characters."""
+    """Returns the text without control characters and cut off after `LONGEST` characters."""
     shown = "".join(
         "�" if unicodedata.category(letter) == "Cc" and letter not in "\n\t" else letter for letter in text[:LONGEST]
     )
@@ -89,7 +89,7 @@ def clip(text: str) -> str:
 
 
 def render_page(trace: Trace, folder: Path | None = None) -> str:
-    """`folder`: where the page will be, if that is known."""
+    """Returns the page of a trace as HTML. `folder` is the folder of the page, if that is known."""
     printed = [line for line in trace.lines if isinstance(line, PrintedLine)]
     facts = {"header": trace.header, "notices": trace.notices, "cut_off": trace.cut_off, "printed": printed}
     return page_environment().get_template("page.html.j2").render(**facts, turns=shown_turns(trace, folder))

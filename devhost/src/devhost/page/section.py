@@ -1,4 +1,4 @@
-"""A strategy's run with everything that a page shows of it."""
+"""One run of a strategy, with everything that a page shows about it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from devhost.trace.runs import TracedRun, run_of
 from devhost.trace.timeline import Span, timeline
 
 FEW_ROWS = 60
-"""So many rows are read at a glance."""
+"""How many rows a person can take in at a glance."""
 
 
 @dataclass(frozen=True)
 class ShownRun:
-    """What an Agent node holds; of a strategy that is played alone, the whole turn."""
+    """A strategy's run as a section of the page: the content of an Agent node, or the turn of a strategy run alone."""
 
     number: int
     traced: TracedRun
@@ -29,10 +29,10 @@ class ShownRun:
     axis: Axis
     sources: list[ShownSource]
     given: list[ShownFile]
-    """The files of the question."""
+    """The files that came with the question."""
     files: list[ShownFile]
     goes_on: bool = False
-    """Whether a process still writes what follows."""
+    """Whether a process is still writing this part of the trace."""
 
     @property
     def ending(self) -> RunEnd:
@@ -40,7 +40,7 @@ class ShownRun:
 
     @property
     def source_anchor(self) -> str:
-        """The fragment of the page's address that leads to a source, without its number."""
+        """The fragment that links to a source, without the number at its end."""
         return f"source-{self.number}-"
 
     @cached_property
@@ -49,13 +49,13 @@ class ShownRun:
 
     @property
     def variables(self) -> Mapping[str, object]:
-        """Those that no card of the page shows."""
+        """The output variables that have no section of their own on the page."""
         given = self.run.outputs.variables
         return {name: value for name, value in given.items() if name != "sources" or not self.sources}
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """What the node gave the strategy, without the question and what is empty."""
+        """The strategy's parameters, without the question and without empty values."""
         given = self.traced.parameters
         return {name: value for name, value in given.items() if name != "query" and value not in (None, "", [], {})}
 
@@ -70,19 +70,22 @@ class ShownRun:
         return list(every(self.spans))
 
     def anchor(self, span: Span) -> str:
-        """The fragment of the page's address that leads to its row. It stays the same while the run goes on.
+        """Returns the fragment that links to the row of a span, which stays the same while the run goes on.
 
-        The ids of log entries are any text, which a fragment cannot be.
+        The id of a log entry may contain any character, so the fragment has a hash of the id.
         """
         return f"row-{self.number}-{hashlib.blake2s(span.id.encode(errors='replace'), digest_size=6).hexdigest()}"
 
     def is_open(self, span: Span) -> bool:
-        """Whether the children of a group are shown at first: in a long run, if one has failed or has not ended."""
+        """Returns whether the children of a group are shown at first.
+
+        In a run of more than `FEW_ROWS` rows, a group is open only if a row below it has failed or has not ended.
+        """
         return len(self.rows) <= FEW_ROWS or any(each.status != "success" for each in every(span.children))
 
     @cached_property
     def offered(self) -> Mapping[ShownTool, str]:
-        """Each tool as the models of the run were told of it, with its fragment of the page's address."""
+        """Each tool as it was offered to the models of the run, with the fragment that links to it."""
         calls = (call for call in self.traced.calls if call.kind == "llm")
         tools = dict.fromkeys(tool for call in calls for tool in offered_tools(call))
         return {tool: f"tool-{self.number}-{position}" for position, tool in enumerate(tools, start=1)}
@@ -95,7 +98,10 @@ class ShownRun:
 def shown_run(
     number: int, traced: TracedRun, strategy: str, folder: Path | None = None, *, is_written: bool = False
 ) -> ShownRun:
-    """`folder`: where the page will be, if that is known. `strategy`: as the trace names it."""
+    """Collects what a page shows about a run.
+
+    `strategy` is the strategy's name in the trace. `folder` is the folder of the page, if that is known.
+    """
     run = run_of(traced, strategy)
     sources = sources_of(run.outputs.variables.get("sources"), traced)
     return ShownRun(

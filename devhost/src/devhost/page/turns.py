@@ -1,4 +1,4 @@
-"""A trace as one page: for each turn its nodes on a time axis, what it answered, and the runs of its agents."""
+"""The turns of a trace as a page shows them: the nodes on a time axis, the answer, and the runs of agents."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ COLOURS = {
     "tool": "tool",
     "human-input": "person",
 }
-"""By the type of a node, the kind of row that has its colour; every other node is a step."""
+"""The kind of row, and so the color, for each type of node. Nodes of all other types are steps."""
 LEGEND = {
     "model": "agent or model",
     "tool": "tool",
@@ -32,21 +32,23 @@ LEGEND = {
     "step": "other node",
     "error": "failed",
 }
-"""By the kind of row, what its colour means."""
+"""The meaning of the color of each kind of row."""
 
 
 @dataclass(frozen=True)
 class ShownNode:
+    """One row of a turn: a node of the flow and its runs of strategies."""
+
     row: NodeRow
     depth: int
     finished: float
-    """When it ended, or when the trace does."""
+    """The time when the node ended, or the end of the turn if the node has not ended."""
     runs: Sequence[ShownRun]
-    """The runs of an Agent node. There are several if the engine tried again."""
+    """The runs of an Agent node, one for each attempt of the engine."""
 
     @property
     def beside(self) -> str:
-        """A few words beside the name: its type, its round, and what an agent called."""
+        """A short text beside the name: the type of the node, its round, and the calls of an agent."""
         words = [self.row.node.type]
         if self.row.round is not None:
             words.append(f"round {self.row.round}")
@@ -64,15 +66,17 @@ class ShownNode:
 
 @dataclass(frozen=True)
 class ShownTurn:
+    """One turn of a trace with everything that a page shows about it."""
+
     number: int
     traced: TracedTurn
     nodes: Sequence[ShownNode]
     goes_on: bool
-    """Whether a process still writes what follows."""
+    """Whether a process is still writing this part of the trace."""
 
     @property
     def run(self) -> ShownRun | None:
-        """The run of a strategy that is played alone: it is the whole turn. None of a flow."""
+        """The run of a strategy that is the whole turn, or `None` for a turn of a flow."""
         if self.traced.is_direct:
             return self.nodes[0].runs[0]
         return None
@@ -87,7 +91,7 @@ class ShownTurn:
 
     @property
     def title(self) -> str:
-        """What was asked, or of a workflow without a question its name."""
+        """The question, or the name of a workflow that takes no question."""
         return self.question or self.traced.facts.name
 
     @property
@@ -104,7 +108,7 @@ class ShownTurn:
 
     @cached_property
     def graph(self) -> Drawing | None:
-        """None of a strategy, and of a trace that an older devhost wrote."""
+        """The drawing of the flow, or `None` for a strategy and for a trace by an older version of devhost."""
         graph = self.traced.facts.graph
         if graph is None:
             return None
@@ -118,13 +122,13 @@ class ShownTurn:
 
     @property
     def sources(self) -> Sequence[ShownSource]:
-        """Those of its model nodes, and of its agents."""
+        """The sources that the model nodes and the agents of the turn retrieved."""
         of_agents = (source for node in self.nodes for run in node.runs[-1:] for source in run.sources)
         return list(dict.fromkeys([*retrieved(self.traced.sources), *of_agents]))
 
     @property
     def source_anchor(self) -> str:
-        """The fragment of the page's address that leads to a source, without its number."""
+        """The fragment that links to a source, without the number at its end."""
         if self.run is not None:
             return self.run.source_anchor
         return f"turn-{self.number}-source-"
@@ -135,7 +139,7 @@ class ShownTurn:
 
     @property
     def legend(self) -> Mapping[str, str]:
-        """By the kind of row, what its colour means; only of the rows that there are."""
+        """The meaning of each color that occurs in the turn, by the kind of row."""
         kinds = {node.kind for node in self.nodes if not node.has_failed}
         if any(node.has_failed for node in self.nodes):
             kinds.add("error")
@@ -148,14 +152,17 @@ class ShownTurn:
 
     @property
     def open(self) -> Iterator[tuple[str, float]]:
-        """What has begun and not ended: its name, and when it began in seconds since the trace did."""
+        """The name of each node or call that has not ended, and when it began, in seconds since the trace began."""
         if self.run is None:
             yield from ((node.row.label, node.row.began) for node in self.nodes if node.row.ended is None)
         yield from ((span.label, span.began) for run in self.runs for span in run.rows if span.status == OPEN)
 
 
 def shown_turns(trace: Trace, folder: Path | None = None, *, is_written: bool = False) -> list[ShownTurn]:
-    """`folder`: where the page will be, if that is known. `is_written`: whether a process still writes the trace."""
+    """Returns the turns of a trace as a page shows them.
+
+    `folder` is the folder of the page, if that is known. `is_written` says whether a process still writes the trace.
+    """
     numbers = count(1)
     turns = traced_turns(trace)
     shown = list[ShownTurn]()

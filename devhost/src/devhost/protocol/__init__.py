@@ -1,1 +1,1 @@
-"""What passes between the host, Dify's plugin daemon and a plugin, as pure functions (daemon source of 2026-08-21)."""
+"""The protocol between the host, Dify's plugin daemon and a plugin, as pure functions (daemon source of 2026-08-21)."""

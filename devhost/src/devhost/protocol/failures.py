@@ -1,7 +1,7 @@
-"""What a plugin reads when Dify's API fails behind the daemon, in the daemon's words.
+"""The errors that a plugin gets when Dify's API fails behind the daemon.
 
-In: a failure that happened, or one that a script names as `api_fails`. Out: the sentence of the error event. All
-words are recorded from a running daemon (2026-08-21).
+Failures are real, or a script simulates them with `api_fails`. All error messages were recorded from a running daemon
+(2026-08-21).
 """
 
 import json
@@ -18,7 +18,7 @@ from devhost.protocol.wire import JsonObject
 API = "http://127.0.0.1:5062/inner/api/invoke"
 """The address of the API in error messages, as in the recording; plugins see it nowhere else."""
 CLOSED = "read tcp 127.0.0.1:39898->127.0.0.1:5062: use of closed network connection\nfailed to read system header"
-"""The daemon closes the connection itself when a call has taken too long."""
+"""The error of a call that takes too long: the daemon itself closes the connection."""
 NO_HEADER = "unexpected EOF\nfailed to read system header"
 NO_DATA = "unexpected EOF\nfailed to read data"
 LONGEST_CHUNK = 30 * 1024 * 1024
@@ -28,6 +28,8 @@ type Stage = Literal["unanswered", "refused", "broken"]
 
 
 class ApiCallError(HostError):
+    """A call to Dify's API failed."""
+
     def __init__(self, stage: Stage, words: str = "EOF") -> None:
         super().__init__(words)
         self.stage = stage
@@ -39,27 +41,27 @@ class ApiCallError(HostError):
 
     @classmethod
     def invalid(cls, message: str) -> Self:
-        """The API refuses the request: Dify's JSON for a ValueError."""
+        """Returns the error for a request that the API refuses, with Dify's JSON for a ValueError."""
         said = {"code": "invalid_param", "message": message, "status": 400}
         return cls.http(400, json.dumps(said, separators=(",", ":")) + "\n")
 
     @classmethod
     def invalid_payload(cls, why: str) -> Self:
-        """The API cannot read the request."""
+        """Returns the error for a request that the API cannot parse."""
         return cls.invalid(f"invalid payload: {why}")
 
     @classmethod
     def stream_error(cls, message: str) -> Self:
-        """The stream contains an error of Dify, for a model or a tool."""
+        """Returns the error for a stream in which Dify reports an error of a model or a tool."""
         return cls("broken", f"request failed: {message}")
 
 
 class ApiStalledError(HostError):
-    """The API says nothing more: the daemon's time limit ends the call."""
+    """The API sends nothing more, and the daemon's time limit ends the call."""
 
 
 def plugin_failure(error: InvocationError) -> str:
-    """What Dify says of an exception of a plugin, with its traceback."""
+    """Returns Dify's message about an exception of a plugin, with its traceback."""
     said = {"args": error.details or {}, "error_type": error.error_type, "message": error.message}
     return f"req_id: 0123456789 PluginInvokeError: {json.dumps(said)}"
 
@@ -75,11 +77,11 @@ FAULTS: dict[str, tuple[int, ApiCallError | ApiStalledError | None]] = {
     "empty": (0, None),
     "stalls": (1, ApiStalledError()),
 }
-"""How many chunks arrive, and what comes then; None is a normal end."""
+"""For each failure, the number of chunks that arrive and the error that follows. None means a normal end."""
 
 
 def _named(value: object) -> object:
-    """`closes` and `http_500` are short for these mappings."""
+    """Expands a short form such as `closes` or `http_500` to a mapping."""
     if not isinstance(value, str):
         return value
     name, _, status = value.partition("_")
@@ -89,7 +91,7 @@ def _named(value: object) -> object:
 
 
 class ApiFault(BaseModel):
-    """One of `FAULTS`, a status with a body, or an error within the stream after its first chunk."""
+    """A simulated failure: one of `FAULTS`, a status with a body, or an error after the first chunk of the stream."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -106,7 +108,7 @@ class ApiFault(BaseModel):
         return self
 
     def through(self, answer: Iterator[JsonObject]) -> Iterator[JsonObject]:
-        """The part of the answer that reaches the daemon; then the failure is raised."""
+        """Yields the part of the answer that reaches the daemon, then raises the failure."""
         if self.http is not None:
             raise ApiCallError.http(self.http, self.body)
         chunks, failure = FAULTS[self.fault] if self.fault else (1, ApiCallError.stream_error(self.error or ""))
@@ -120,7 +122,7 @@ type Fault = Annotated[ApiFault, BeforeValidator(_named)]
 
 
 def read_fault(value: object) -> ApiFault:
-    """A failure as a script names it (`"closes"`, `"http_500"`, `{"error": TEXT}`); ValueError for anything else."""
+    """Parses a failure from a script: `"closes"`, `"http_500"` or `{"error": TEXT}`. Raises ValueError otherwise."""
     try:
         return ApiFault.model_validate(_named(value))
     except ValidationError as error:

@@ -1,7 +1,8 @@
-"""The structs of the daemon: it decodes every request and every answer into one, checks it, and encodes it again.
+"""The structs into which the daemon decodes every request and answer, before it validates and encodes them again.
 
-What a struct does not have is dropped, and what is missing is filled in. Requests are read by mapstructure, answers by
-encoding/json: each refuses in its own words, which are recorded (devhost/tests/fixtures/dify/daemon-golden.jsonl).
+Keys that a struct does not have are dropped, and missing ones are filled in. mapstructure decodes requests, and
+encoding/json decodes answers. Each has its own error messages, which were recorded
+(devhost/tests/fixtures/dify/daemon-golden.jsonl).
 """
 
 import json
@@ -13,10 +14,10 @@ from devhost.errors import InvocationError, RefusedCallError
 from devhost.golang import Json, marshalled, number, remarshalled, well_formed
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 
-# The structs. A kind of field is a Go type, `[kind]` for a slice, a struct, or a choice of texts. `raw` is
-# json.RawMessage, `price` a decimal, `content` a text or a list of parts, and `emptied` a list that is not passed on.
-# Before a Go type, `*` means a pointer, whose zero value is null. Before a key, `!` means that the daemon requires a
-# value, and `?` that null is not written.
+# The kind of a field is a Go type, `[kind]` for a slice, a struct, or a choice of strings. `raw` is json.RawMessage,
+# `price` is a decimal, `content` is a string or a list of parts, and `emptied` is a list that is not passed on. `*`
+# before a Go type means a pointer, whose zero value is null. `!` before a key means that the daemon requires a value,
+# and `?` means that null is not written.
 
 type Kind = str | list[Kind] | Choice | Struct
 type Keys = dict[str, Kind]
@@ -24,7 +25,7 @@ type Keys = dict[str, Kind]
 
 @dataclass(frozen=True)
 class Choice:
-    """A text that the validator `tag` restricts."""
+    """A string that the validator `tag` restricts to certain values."""
 
     tag: str
     allowed: frozenset[str]
@@ -32,21 +33,25 @@ class Choice:
 
 @dataclass(frozen=True)
 class StructField:
+    """A field of a struct."""
+
     name: str
-    """As Go writes it."""
+    """The name as Go spells it."""
     kind: Kind
     within: str
-    """The embedded struct that has it, for messages."""
+    """The embedded struct that has the field, for error messages."""
     required: bool
     unwritten: bool
-    """If it is null."""
+    """Whether the field is not written if it is null."""
 
 
 class Struct:
-    def __init__(self, name: str, *parts: Keys | tuple[str, Keys], nullable: bool = False) -> None:
-        """A part is an embedded struct's fields with its name, or fields of its own. A `nullable` one is a pointer.
+    """A Go struct of the daemon."""
 
-        `name`: with its Go package, where a message about the whole value has it.
+    def __init__(self, name: str, *parts: Keys | tuple[str, Keys], nullable: bool = False) -> None:
+        """A part is the struct's own fields, or an embedded struct's name and fields. A `nullable` struct is a pointer.
+
+        `name` includes the Go package if an error message about the whole value includes it.
         """
         self.name = name
         self.nullable = nullable
@@ -121,9 +126,9 @@ _AGENT_MESSAGE = Struct("agent_entities.AgentStrategyResponseChunk", ("ToolRespo
 
 
 def to_the_api(struct: Struct, request: JsonObject, *, keeps_raw: bool = False) -> JsonObject:
-    """The body that Dify's API gets of a backwards call, or RefusedCallError in the daemon's words.
+    """Converts a backwards call to the body that Dify's API gets. Raises RefusedCallError with the daemon's message.
 
-    `keeps_raw`: of a daemon that passes on any `raw` field.
+    `keeps_raw` imitates a daemon that passes on any `raw` field.
     """
     try:
         return _Pass(is_map=True, keeps_raw=keeps_raw).over(struct, remarshalled(request))
@@ -132,7 +137,7 @@ def to_the_api(struct: Struct, request: JsonObject, *, keeps_raw: bool = False) 
 
 
 def _streamed(struct: Struct, said: Json) -> JsonObject:
-    """As the daemon passes a part of a plugin's answer on to Dify, or InvocationError in its words."""
+    """Converts a part of a plugin's answer as the daemon does. Raises InvocationError with the daemon's message."""
     try:
         return from_json(struct, said)
     except GoDecodeError as error:
@@ -144,11 +149,11 @@ tool_message = partial(_streamed, TOOL_MESSAGE)
 agent_message = partial(_streamed, _AGENT_MESSAGE)
 
 
-# Reading, checking and writing, in one pass and in the order of a struct's fields. Null is the zero value.
+# Decodes, validates and encodes in one pass, in the order of a struct's fields. Null becomes the zero value.
 
 
 class GoDecodeError(Exception):
-    """What a decoder or the validator says."""
+    """An error of a decoder or of the validator, in its own words."""
 
 
 def from_json(struct: Struct, value: Json) -> JsonObject:
@@ -156,21 +161,26 @@ def from_json(struct: Struct, value: Json) -> JsonObject:
 
 
 _ZERO: dict[str, Json] = {"string": "", "bool": False, "int": 0, "price": "0"}
-"""Null for every other kind."""
+"""The zero values of kinds. Kinds that are not listed have the zero value null."""
 _PYTHON: dict[str, tuple[type, ...]] = {"string": (str,), "bool": (bool,), "int": (int,), "float64": (int, float)}
 
 
 class _Pass:
+    """Decodes, validates and encodes one value."""
+
     def __init__(self, *, is_map: bool, keeps_raw: bool) -> None:
         self._is_map = is_map
         self._keeps_raw = keeps_raw
         self._faults: list[str] = []
-        """Faults that mapstructure reports without weak typing, or that encoding/json reports."""
+        """Errors of mapstructure without weak typing, or of encoding/json."""
         self._violations: list[str] = []
-        """Violations that the validator reports. It runs if there are no faults."""
+        """Errors of the validator, which runs only if the decoder found no errors."""
 
     def over(self, struct: Struct, value: Json) -> JsonObject:
-        """Mapstructure collects all faults and sorts them; encoding/json stops at the first."""
+        """Returns the encoded value, or raises GoDecodeError.
+
+        mapstructure collects all errors and sorts them. encoding/json stops at the first one.
+        """
         written: JsonObject = self._read(struct, value, "", "", struct.short_name)
         if self._faults and self._is_map:
             listed = "\n".join(f"* {fault}" for fault in sorted(self._faults))
@@ -184,7 +194,10 @@ class _Pass:
     def _read(  # noqa: C901, PLR0912 - one case per kind, each a line or two
         self, kind: Kind, value: Json, path: str, owner: str, where: str
     ) -> Json:
-        """`path` leads to the value for a decoder, `where` for the validator; `owner` is the struct that is read."""
+        """Decodes a value. `path` locates the value in decoder errors, and `where` locates it in validator errors.
+
+        `owner` is the name of the struct that contains the value.
+        """
         match kind:
             case Struct() if isinstance(value, dict) or (value is None and not kind.nullable):
                 return self._struct(kind, value, path, owner, where)
@@ -224,7 +237,7 @@ class _Pass:
         return None
 
     def _struct(self, struct: Struct, value: JsonObject | None, path: str, owner: str, where: str) -> JsonObject:
-        """Without a value, that of a field that is missing."""
+        """Decodes a struct. If `value` is None, all fields are treated as missing."""
         written: JsonObject = {}
         for key, field in struct.fields.items():
             here = ".".join(filter(None, [where, field.within, field.name]))
@@ -246,7 +259,7 @@ class _Pass:
         return written
 
     def _content(self, content: Json) -> Json:
-        """The daemon decodes the content of a message by itself."""
+        """Decodes the content of a message, for which the daemon has a separate decoder."""
         if isinstance(content, str):
             return well_formed(content)
         inner = _Pass(is_map=False, keeps_raw=True)
@@ -260,12 +273,12 @@ class _Pass:
 
 
 def _fits(kind: str, value: Json) -> bool:
-    """Whether a value that is not null fits a scalar; to Python, true is a number."""
+    """Returns whether a value that is not null fits a scalar type. Unlike in Python, a bool is not a number."""
     return isinstance(value, _PYTHON[kind]) and (kind == "bool") == isinstance(value, bool)
 
 
 def _price(value: Json) -> str | None:
-    """Go writes a decimal as a text without an exponent; None for what is not a decimal."""
+    """Returns a decimal as Go writes it, a string without an exponent, or None if the value is not a decimal."""
     try:
         price = Decimal(value if isinstance(value, str) else json.dumps(value))
     except InvalidOperation:
@@ -277,7 +290,7 @@ def _price(value: Json) -> str | None:
 
 
 def _in_json(kind: Kind, value: Json, path: str, owner: str) -> str:
-    """A fault names the struct that is read, and the way to the field in it."""
+    """Formats an error as encoding/json does, with the struct and the path of the field in the struct."""
     got = {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
     wanted = _go_type(kind)
     if got == "number" and wanted == "int":
@@ -289,7 +302,7 @@ def _in_json(kind: Kind, value: Json, path: str, owner: str) -> str:
 
 
 def _in_a_map(kind: Kind, value: Json, path: str) -> str:
-    """A fault names the field by its whole path."""
+    """Formats an error as mapstructure does, with the full path of the field."""
     got = {dict: "map", list: "slice", str: "string", bool: "bool"}.get(type(value), "float64")
     match kind:
         case Struct() | "map":
@@ -301,7 +314,7 @@ def _in_a_map(kind: Kind, value: Json, path: str) -> str:
 
 
 def _shown(value: Json) -> str:
-    """About Go's `%v`: `map[a:1]`."""
+    """Formats a value roughly as Go's `%v` does, for example `map[a:1]`."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{key}:{_shown(value[key])}' for key in sorted(value))}]"
     if isinstance(value, str):

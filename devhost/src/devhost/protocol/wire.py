@@ -1,6 +1,6 @@
-"""The protocol between the host and a plugin, as values.
+"""The messages between the host and a plugin, as values.
 
-All transports carry these same objects; each transport frames them in its own way.
+All transports carry the same objects, but each transport frames them in its own way.
 """
 
 import json
@@ -15,7 +15,7 @@ type JsonObject = dict[str, Any]
 
 @dataclass(frozen=True)
 class Streamed:
-    """One message of the answer, of any shape."""
+    """One message of the plugin's answer, which can be any JSON value."""
 
     data: Any
 
@@ -31,20 +31,22 @@ class Invoked:
 
 @dataclass(frozen=True)
 class Failed:
+    """An error of the plugin or of the daemon."""
+
     error_type: str
     message: str
     args: JsonObject | None = None
-    """With the traceback; None for an error of the daemon."""
+    """The details of the error, including the traceback; None for an error of the daemon."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    pass
+    """The normal end of a session."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Not a message: the plugin has ended, and the session with it."""
+    """The plugin has ended, and the session with it. This is not a message."""
 
     reason: str
 
@@ -53,6 +55,7 @@ type SessionEvent = Streamed | Invoked | Failed | Ended | Lost
 
 
 def read_session_event(data: object) -> SessionEvent:
+    """Parses a message of a session. Raises WireError for anything else."""
     match data:
         case {"type": "stream", **rest}:
             return Streamed(rest.get("data"))
@@ -60,7 +63,7 @@ def read_session_event(data: object) -> SessionEvent:
             "type": "invoke",
             "data": {"type": str(kind), "backwards_request_id": str(request_id), "request": request},
         }:
-            # An odd request is the caller's fault and is answered as such, so that the call does not hang.
+            # A malformed request is the caller's error. The call is answered with an error, so that it does not hang.
             return Invoked(request_id, kind, request if isinstance(request, dict) else {})
         case {"type": "error", "data": dict(error)}:
             args = error.get("args")
@@ -76,7 +79,7 @@ def read_session_event(data: object) -> SessionEvent:
 
 
 def request_envelope(session_id: str, data: JsonObject, conversation_id: str | None = None) -> JsonObject:
-    """`message_id` is never set: the Agent node does not pass it."""
+    """Builds a request. `message_id` is never set, because the Agent node does not pass it."""
     return {
         "session_id": session_id,
         "conversation_id": conversation_id,
@@ -90,7 +93,7 @@ def request_envelope(session_id: str, data: JsonObject, conversation_id: str | N
 
 
 def answer_envelope(session_id: str, request_id: str, event: str, message: str, data: JsonObject | None) -> JsonObject:
-    """An answer to a backwards call; `event` is response, error or end."""
+    """Builds an answer to a backwards call. `event` is response, error or end."""
     return {
         "session_id": session_id,
         "event": "backwards_response",
@@ -99,18 +102,18 @@ def answer_envelope(session_id: str, request_id: str, event: str, message: str, 
 
 
 def encoded(envelope: JsonObject) -> bytes:
-    """JSON in ASCII, well-formed: the SDK drops a whole message over half a surrogate pair."""
+    """Serializes a message as well-formed JSON in ASCII. The SDK drops messages that contain half a surrogate pair."""
     text = json.dumps(envelope)
     if "\\ud" in text:
         text = json.dumps(json.loads(well_formed(json.dumps(envelope, ensure_ascii=False))))
     return text.encode()
 
 
-# The types of messages that a tool or a strategy may send: Dify's daemon and its node know the same ones. A new type is
-# added here. What becomes of it is in `devhost/node/messages` and `devhost/node/outputs`.
+# The types of messages that a tool or a strategy may send. Dify's daemon and its node know the same types. Add a new
+# type here, and its processing in `devhost/node/messages` and `devhost/node/outputs`.
 
 FILE_LINKS = frozenset({"image_link", "binary_link"})
-"""Addresses of tool files; such a message becomes a file of the node."""
+"""The types of messages that contain the address of a tool file. Such a message becomes a file of the node."""
 MESSAGE_TYPES = FILE_LINKS | {
     *("text", "link", "image", "blob", "blob_chunk", "file"),
     *("json", "variable", "log", "retriever_resources"),

@@ -1,1 +1,1 @@
-"""A traced run as a script: what the model said, and what the tools answered."""
+"""Records a traced run as a script: the model's answers and the tool outputs."""

@@ -1,4 +1,4 @@
-"""A trace as a case: one conversation that runs again without tools and without a model, and what is expected of it."""
+"""Converts a trace into a case: a conversation that runs again without tools or a model, with its expectations."""
 
 import json
 import os
@@ -33,14 +33,16 @@ from devhost.words import counted
 
 @dataclass(frozen=True)
 class RecordedCase:
+    """A case that was made from a trace."""
+
     script: JsonObject
-    """As plain data, in the order of a script's keys."""
+    """The script as plain data, in the order of a script's keys."""
     lacks: tuple[str, ...]
-    """A sentence for each thing of the run that is not in it."""
+    """A sentence for each part of the run that is not in the script."""
 
 
 def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> RecordedCase:
-    """`file`: the trace's, for sentences."""
+    """Convert a trace into a case. `file` is the trace's file, for messages."""
     turns, left_out = _repeatable(trace, file)
     about = ""
     if trace.header.description:
@@ -48,7 +50,7 @@ def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> RecordedCase:
     kept = {"description": f"Recorded on {trace.header.started:%Y-%m-%d}{about}", **script_of(turns, files, whole=True)}
     runs = [run for turn in turns for run in turn.traced]
     whole = hidden(kept, (run.end.outcome for run in runs if run.end is not None))
-    asked = (call.kind for run in runs for call in run.calls if not call.parent)  # by a tool: part of its answer
+    asked = (call.kind for run in runs for call in run.calls if not call.parent)  # a tool's own calls are not listed
     others = (kind.replace("_", " ") for kind in asked if kind not in {*parts.MODEL_CALLS, "tool"})
     not_repeated = (f"the answer to the call for {kind}: devhost gives it when the case runs" for kind in others)
     lacks = (left_out, *not_repeated, *files.lacking)
@@ -56,7 +58,7 @@ def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> RecordedCase:
 
 
 def conversation_of(trace: Trace, file: Path) -> list[TracedTurn]:
-    """The turns of the last conversation, or of a workflow the last one; TraceError if there is none."""
+    """Return the turns of the last conversation, or the last turn of a workflow. Raises TraceError if there is none."""
     turns = last_conversation(trace)
     if not turns:
         why = "; ".join(trace.notices) or "it ends before a strategy was asked"
@@ -65,9 +67,10 @@ def conversation_of(trace: Trace, file: Path) -> list[TracedTurn]:
 
 
 def _repeatable(trace: Trace, file: Path) -> tuple[list[TracedTurn], str]:
-    """The turns that a case can have, and a sentence about those of the trace that it cannot; often empty.
+    """Return the turns that a case can have, and a sentence about the turns that are left out, which is often empty.
 
-    A strategy's script has model turns for each question, so that its conversation ends before one that asked none.
+    A strategy's script has model turns for each question, so the conversation ends before a question without a model
+    call.
     """
     turns = last_conversation(trace)
     if trace.header.command != "flow":
@@ -97,7 +100,7 @@ def _filled(values: JsonObject) -> JsonObject:
 
 
 def _recorded(runs: Sequence[TracedRun], files: KeptFiles, asked: Sequence[Call] = ()) -> JsonObject:
-    """The section `recorded`. `asked`: calls of tools by other nodes than agents."""
+    """Return the section `recorded`. `asked` are tool calls by nodes other than agents."""
     made = {str(file.get("id")): file for run in runs if run.end for file in run.end.outcome.outputs.files}
     described = [tool for run in reversed(runs) for tool in parts.tools_in(run.parameters)]
     described += [call.request["entity"] for call in asked]
@@ -117,7 +120,7 @@ def _tool_calls(runs: Sequence[TracedRun]) -> list[Call]:
 
 
 def script_of(turns: Sequence[TracedTurn], files: KeptFiles, *, whole: bool = False) -> JsonObject:
-    """Without the keys that would be empty. `whole`: with what is expected."""
+    """Convert turns into a script without empty keys. `whole` adds the expectation for a strategy's conversation."""
     runs = [run for turn in turns for run in turn.traced]
     asked = [call for turn in turns for calls in turn.calls.values() for call in calls]
     if turns[0].is_direct:
@@ -143,7 +146,7 @@ def script_of(turns: Sequence[TracedTurn], files: KeptFiles, *, whole: bool = Fa
         "recorded": _recorded(runs, files, [call for call in asked if call.kind == "tool"]),
     }
     conversation = turns[0].facts.conversation_id
-    if conversation and conversation in json.dumps(script):  # a tool was given it
+    if conversation and conversation in json.dumps(script):  # a tool received the id
         script["conversation_id"] = conversation
     return _filled(script)
 
@@ -156,7 +159,10 @@ def _flow_of(turns: Sequence[TracedTurn]) -> FlowFile:
 
 
 def _card(parameters: Iterable[Mapping[str, object]]) -> JsonObject:
-    """What differs from a scripted model, of the first model; its name is that of the node."""
+    """Return how the first model differs from a scripted model.
+
+    The model's name is left out, because the node has it.
+    """
     usual = ScriptedModelCard().model_dump(mode="json")
     card = next(filter(None, map(parts.model_card, parameters)), {})
     return {name: fact for name, fact in card.items() if name != "name" and fact != usual[name]}
@@ -165,11 +171,11 @@ def _card(parameters: Iterable[Mapping[str, object]]) -> JsonObject:
 @dataclass
 class _Recorder:
     flow: FlowFile | None
-    """None of a strategy that was played alone."""
+    """The flow; None for a strategy that was played alone."""
     files: KeptFiles
 
     def turn(self, turn: TracedTurn) -> JsonObject:
-        """As a turn of a script."""
+        """Convert a turn of a trace into a turn of a script."""
         return _filled({"query": turn.question, **(self._direct(turn) if self.flow is None else self._of_flow(turn))})
 
     def _direct(self, turn: TracedTurn) -> JsonObject:
@@ -191,7 +197,7 @@ class _Recorder:
         }
 
     def inputs(self, given: Mapping[str, object]) -> JsonObject:
-        """Without the defaults; a file as the path of its copy."""
+        """Return the inputs without the defaults. A file is given as the path of its copy."""
         fields = {} if self.flow is None else start_fields(self.flow)
         kept = {name: value for name, value in given.items() if value != fields.get(name, {}).get("default")}
         return _filled(
@@ -212,7 +218,7 @@ class _Recorder:
         return f"@{path}"
 
     def _models(self, turn: TracedTurn) -> JsonObject:
-        """By node; an agent that asked no model has no turns, and needs the key all the same."""
+        """Return the model turns by node. An agent without a model call has no turns, but its key is still needed."""
         calls: dict[str, list[Call]] = {}
         for execution, runs in turn.agents.items():
             node = turn.rows[execution].node.id
@@ -221,7 +227,7 @@ class _Recorder:
         return {node: parts.recorded_turns(parts.model_calls(made)) for node, made in calls.items()}
 
     def _knowledge(self, ends: Sequence[NodeEnded]) -> JsonObject:
-        """What each node found first in the turn."""
+        """Return what each node found first in the turn."""
         found: JsonObject = {}
         for end in ends:
             if end.node.type == KNOWLEDGE and end.status == "succeeded":
@@ -230,7 +236,7 @@ class _Recorder:
         return found
 
     def _answers(self, ends: Sequence[NodeEnded]) -> JsonObject:
-        """By node the button, by node and field what was filled in; what was given first in the turn."""
+        """Return the first answers in the turn: the button by node, and the values by node and field."""
         found: JsonObject = {}
         for end in ends:
             if end.node.type == HUMAN_INPUT and self.flow is not None:
@@ -245,10 +251,10 @@ class _Recorder:
         return found
 
 
-# What is expected of a case by default: the calls, the outcome and the answer of its trace.
+# The default expectations of a case: the calls, the outcome and the answer of its trace.
 
 OF_ONE_RUN = (MASK, "file://", "http://127.0.0.1", "http://localhost", "tool_file")
-"""What stands in no other run: hidden secrets, files, and addresses of this machine."""
+"""Texts that no other run contains: hidden secrets, files, and addresses of this machine."""
 
 
 def _expected_of_conversation(turns: Sequence[TracedTurn]) -> JsonObject:
@@ -279,7 +285,7 @@ def _expected_of_turn(turn: TracedTurn, flow: FlowFile | None) -> JsonObject:
 
 
 def _again(value: object) -> object:
-    """As an expectation that it is equal; None for what another run does not have."""
+    """Return the expectation that a value is equal, or None for a value that another run does not have."""
     said = json.dumps(value, ensure_ascii=False)
     if any(part in said for part in OF_ONE_RUN):
         return None
@@ -298,7 +304,7 @@ def _expected_of_agent(turn: TracedTurn, last: NodeEnded) -> JsonObject:
 
 
 def _expected_calls(runs: Sequence[TracedRun]) -> JsonObject:
-    """Calls that went on side by side may begin in another order."""
+    """Return the expected calls. Calls that ran in parallel may begin in another order."""
     calls = _tool_calls(runs)
     made = [
         {call.name: {name: value for name, value in call.arguments.items() if not _has_file(value)}} for call in calls
@@ -316,7 +322,7 @@ def _has_file(value: object) -> bool:
 
 class _Readable(yaml.SafeDumper):
     def ignore_aliases(self, _data: object) -> bool:
-        """A value that stands twice is written twice: a person may change one of them."""
+        """Write a value twice if it occurs twice, because a user may change one of the two."""
         return True
 
 
@@ -328,7 +334,7 @@ _Readable.add_representer(str, _text)
 
 
 def readable(data: object) -> str:
-    """Plain data as YAML."""
+    """Format plain data as YAML."""
     return yaml.dump(data, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=110)
 
 

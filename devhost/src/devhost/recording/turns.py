@@ -1,4 +1,4 @@
-"""The parts of a traced run as a script has them: settings, files, what the tools answered, what the model said."""
+"""Converts the parts of a traced run into parts of a script: settings, files, tool outputs and model turns."""
 
 import json
 import re
@@ -22,21 +22,24 @@ from devhost.scenario import FILES
 from devhost.text import MASK, Secrets
 from devhost.trace.runs import Call, WrittenCall, written_calls
 
-# Secrets that stand in a trace in pieces, hidden again where the pieces are joined.
+# Secrets that a trace contains in pieces. They are hidden again where the pieces are joined.
 #
-# A secret that a model streams in several pieces is in none of them whole, so that the trace has the pieces; but the
-# run's outcome at the end of the trace has the whole text, with the secret replaced.
+# If a model streams a secret in several pieces, no piece contains the whole secret, so the trace contains the pieces.
+# The run's outcome at the end of the trace has the whole text, with the secret replaced.
 
 
 def hidden[T](value: T, outcomes: Iterable[Run]) -> T:
-    """A copy of the same shape."""
+    """Return a copy of the same shape, in which the secrets that the outcomes hide are hidden, too."""
     masked = {text for outcome in outcomes for text in _texts(asdict(outcome)) if MASK in text}
     whole = [text for text in _texts(value) if text]
     return Secrets({found for text in masked for found in _found(text, whole)}).masked(value)
 
 
 def _found(masked: str, texts: Iterable[str]) -> Iterator[str]:
-    """What stands in one of the texts where the masked one has a mask; a mask alone could stand for anything."""
+    """Yield the texts that masks replace, found by a comparison with whole texts.
+
+    A mask alone could stand for anything.
+    """
     around = masked.split(MASK)
     if not any(part.strip() for part in around):
         return
@@ -60,12 +63,14 @@ def _texts(value: object) -> Iterator[str]:
                 yield from _texts(item)
 
 
-# The files of a traced run, which lie beside the trace, and their copies beside the script.
+# The files of a traced run, which are beside the trace, and their copies beside the script.
 
 
 class KeptFiles:
+    """The files of a traced run, which are copied for its script."""
+
     def __init__(self, trace: Path, script: Path | None) -> None:
-        """Without a `script`, the files stay where they are."""
+        """Copy the files to a folder beside `script`. Without a script, no file is copied."""
         self._beside = trace.absolute().with_suffix(BESIDE_A_TRACE)
         if script is None:
             self._copies = None
@@ -75,22 +80,22 @@ class KeptFiles:
             self.home = Path()
         else:
             self.home = script.absolute().parent
-        """The folder from which the script's paths go."""
+        """The folder to which the script's paths are relative."""
         self.lacking: list[str] = []
 
     def sent(self, file: JsonObject) -> str | None:
-        """A file of a question; None if there is no copy of it."""
+        """Return the path of a question's file, or None if there is no copy of it."""
         return self._kept(file, self._candidates(self._beside / SENT, file))
 
     def made(self, file: JsonObject) -> str | None:
-        """A file of a tool, as the node's output or the message's meta describes it."""
+        """Return the path of a tool's file, which the node's output or the message's meta describes."""
         named = []
         if file.get("path"):
             named = [self._beside / Path(str(file["path"])).name]
         return self._kept(file, iter([*named, *self._candidates(self._beside, file)]))
 
     def _candidates(self, folder: Path, file: JsonObject) -> Iterator[Path]:
-        """The file itself, and others that were numbered because another had its name."""
+        """Yield the file itself, and files that were numbered because another file had the name."""
         name = Path(safe_name(str(file.get("filename") or "")))
         if folder.is_dir() and file.get("filename"):
             yield folder / name
@@ -111,11 +116,11 @@ class KeptFiles:
 
 
 NODE = "recorded"
-"""The node whose variables hold values that a script could not write as constants."""
+"""The node whose variables hold values that a script cannot write as constants."""
 
 
 def settings(parameters: Mapping[str, object]) -> JsonObject:
-    """`params` and `variables` of a script, without the question.
+    """Return the `params` and `variables` of a script, without the question.
 
     Empty values are left out, because Dify sends the default for them.
     """
@@ -136,7 +141,7 @@ def settings(parameters: Mapping[str, object]) -> JsonObject:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a script's constant is sent as it is: no reference to a variable, nor what may be a selector."""
+    """Return whether a script can send the value as a constant: it refers to no variable and cannot be a selector."""
     if isinstance(value, str):
         text = value
     else:
@@ -160,17 +165,17 @@ def _are_tools(value: object) -> TypeGuard[list[JsonObject]]:
 
 
 def tools_in(parameters: Mapping[str, object]) -> list[JsonObject]:
-    """As Dify described them to the strategy."""
+    """Return the tools as Dify described them to the strategy."""
     return list(chain.from_iterable(filter(_are_tools, parameters.values())))
 
 
 def model_in(parameters: Mapping[str, object]) -> JsonObject:
-    """What the strategy was told of its model; empty without one."""
+    """Return the strategy's parameter for its model; empty without a model."""
     return next(filter(_is_model, parameters.values()), {})
 
 
 def model_card(parameters: Mapping[str, object]) -> JsonObject:
-    """As the key `model` of a script."""
+    """Return the value for the key `model` of a script."""
     selector: dict[str, Any] = model_in(parameters)
     entity = selector.get("entity") or {}
     properties = entity.get("model_properties") or {}
@@ -183,20 +188,20 @@ def model_card(parameters: Mapping[str, object]) -> JsonObject:
 
 
 def files_in(parameters: Mapping[str, object]) -> Iterator[JsonObject]:
-    """The files of the question, each once."""
+    """Yield the files of the question, each once."""
     yield from {str(file.get("url")): file for file in files_among(parameters)}.values()
 
 
-# What the tools of a run answered, as the calls of a script's section `recorded`.
+# The tool calls of a run with their answers, as the calls in a script's section `recorded`.
 
 
 def tool_calls(calls: Iterable[Call]) -> list[Call]:
-    """Those of the strategy itself, in the order in which they began."""
+    """Return the tool calls of the strategy itself, in the order in which they began."""
     return sorted((call for call in calls if call.kind == "tool" and not call.parent), key=lambda call: call.began)
 
 
 def recorded_call(call: Call, made: Mapping[str, JsonObject], files: KeptFiles) -> JsonObject:
-    """`made`: by id, the files of the run as its output `files` describes them."""
+    """Convert a tool call. `made` contains the files of the run by id, as its output `files` describes them."""
     recorded: JsonObject = {"tool": call.name, "provider": call.provider, "arguments": call.arguments}
     if call.pieces:
         recorded["answer"] = [_part(piece.data, made, files) for piece in call.pieces]
@@ -220,23 +225,26 @@ def _part(message: JsonObject, made: Mapping[str, JsonObject], files: KeptFiles)
 
 
 def _file(meta: JsonObject, described: JsonObject, files: KeptFiles) -> JsonObject:
-    """A picture that Dify downloaded has no MIME type in its meta, but needs one to be a picture again."""
+    """Convert a message with a file.
+
+    A picture that Dify downloaded has no MIME type in its meta, but needs one to be sent as a picture.
+    """
     facts = {**meta, **described}
     kept = files.made(facts)
     if kept is None:
         return {"text": f"[The file {facts.get('filename') or 'without a name'} is not in the recording.]"}
     mime_type = facts.get("mime_type") or mime_type_of(kept)
-    own = {name: value for name, value in meta.items() if name != "tool_file_id"}  # which is of one run alone
+    own = {name: value for name, value in meta.items() if name != "tool_file_id"}  # the id is valid in one run only
     return {"file": kept, "meta": {**own, "mime_type": mime_type}}
 
 
-# Which model calls of a run belong together where a strategy works on several things side by side.
+# Lanes: the model calls of a run that belong together, if a strategy works on several things in parallel.
 #
-# Calls are of one lane if the user messages of one begin with those of the other; the order of lanes may differ from
-# run to run, so each lane's turns ask for a line that only its prompts have.
+# Two calls are in one lane if the user messages of one begin with those of the other. The order of lanes may differ
+# from run to run, so each lane's turns require a line that only its prompts have.
 
 LONGEST_LINE = 300
-"""Characters; a longer line would hide the turn."""
+"""The maximum number of characters of such a line. A longer line would make the turn hard to see."""
 
 
 @dataclass
@@ -250,7 +258,7 @@ class _Lane:
 
 
 def _lanes(calls: Sequence[Call]) -> list[_Lane]:
-    """That of each call."""
+    """Return the lane of each call."""
     found: list[_Lane] = []
     for asked in map(_user_messages, calls):
         lane = next((lane for lane in found if lane.takes(asked)), None) or _Lane(asked)
@@ -260,7 +268,7 @@ def _lanes(calls: Sequence[Call]) -> list[_Lane]:
 
 
 def _condition(call: Call, own: _Lane, lanes: Sequence[_Lane]) -> JsonObject:
-    """Empty in a run with one lane, and where a lane has no line of its own."""
+    """Return the condition of a turn; empty in a run with one lane, and for a lane without a line of its own."""
     others = [lane for lane in lanes if lane is not own]
     for line in (line.strip() for message in _user_messages(call) for line in message.splitlines() if others):
         if line and len(line) <= LONGEST_LINE and not any(line in said for lane in others for said in lane.asked):
@@ -278,28 +286,27 @@ def _words(content: object) -> str:
     return str(content or "")
 
 
-# What the model said in a run, as a script's turns.
+# The model's answers in a run, as a script's turns.
 #
-# Texts and calls are whole, not in the pieces in which they streamed; a call that failed has the pieces that came
-# before.
+# Texts and calls are joined from their streamed pieces. A failed call keeps the pieces that came before the error.
 
 MODEL_CALLS = frozenset({"llm", "llm_structured_output"})
 """The types of backwards calls that a model answers."""
 
 
 def model_calls(calls: Iterable[Call]) -> list[Call]:
-    """Those of the strategy itself, in the order in which they began."""
+    """Return the model calls of the strategy itself, in the order in which they began."""
     return sorted((call for call in calls if call.kind in MODEL_CALLS and not call.parent), key=lambda call: call.began)
 
 
 def recorded_turns(calls: Sequence[Call]) -> list[JsonObject]:
-    """`calls`: of one run, as `model_calls` gives them."""
+    """Convert the calls of one run, as `model_calls` returns them, into turns."""
     lanes = _lanes(calls)
     return [{**_turn(call), **_condition(call, own, lanes)} for call, own in zip(calls, lanes, strict=True)]
 
 
 def _turn(call: Call) -> JsonObject:
-    """With the last chunk's fields that differ from those of a script."""
+    """Convert a model call. The turn has the fields of the last chunk that differ from a script's defaults."""
     texts = list(call.texts)
     written = written_calls(call)
     turn: JsonObject = {"text": texts if call.error else "".join(texts), "tool_calls": list(map(_scripted, written))}
@@ -316,19 +323,19 @@ def _turn(call: Call) -> JsonObject:
 
 
 def _scripted(call: WrittenCall) -> JsonObject:
-    """Arguments as a mapping only where a script writes the same JSON again, or nearly: spaces do not count."""
+    """Convert a tool call. Arguments are a mapping if a script produces the same JSON from it, except for spaces."""
     values = call.values
     return {"name": call.name, "id": call.id, "arguments": values if isinstance(values, dict) else call.arguments}
 
 
 def _usage(usage: JsonObject) -> JsonObject:
-    """Without what a script's turn has anyway."""
+    """Return the usage without the values that a script's turn has by default."""
     known = {name: usage[name] for name in ScriptedUsage.model_fields if usage.get(name) not in {None, "USD"}}
     return {name: value for name, value in known.items() if name.endswith("tokens") or value not in {"0", 0}}
 
 
 def _failure(words: str) -> JsonObject:
-    """A provider's error by its type if a script's model then fails in the same words; else the words."""
+    """Return the type of a provider's error if a scripted model then fails with the same words, or else the words."""
     before, raised = plugin_error(words) or ("", None)
     if raised is not None and before:
         again = ModelCallError(raised.kind, raised.message).as_dify_words_it()

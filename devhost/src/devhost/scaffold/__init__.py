@@ -1,1 +1,1 @@
-"""A new plugin's folder: a strategy or a tool that runs, with a scenario and a test."""
+"""Creates the folder of a new plugin or chatflow: one that runs at once, with a scenario and a test."""

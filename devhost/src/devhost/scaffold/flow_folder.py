@@ -1,4 +1,4 @@
-"""What the templates of a new chatflow are filled with: the agent's panel, its tools, and a call for its script."""
+"""The values for the templates of a new chatflow: the agent's panel, its tools, and a tool call for its script."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ TYPED = frozenset({"string", "secret-input"})
 
 
 def entry(tool: ProvidedTool) -> JsonObject:
-    """As Dify's editor adds a tool to an Agent node: the model sets the parameters that are for it."""
+    """Return a tool as Dify's editor adds it to an Agent node. The model sets the parameters of the form `llm`."""
     declared = tool.declared
     settings = {each.name: _setting(each) for each in _of_panel(declared.parameters)}
     return {
@@ -62,7 +62,7 @@ def _setting(parameter: Parameter) -> JsonObject | None:
 
 
 def unset(tools: Iterable[ProvidedTool]) -> list[str]:
-    """The settings that Dify's editor wants before it publishes the app."""
+    """Return the settings that Dify's editor requires before it publishes the app."""
     return [
         f"{tool.name}.{each.name}"
         for tool in tools
@@ -79,11 +79,11 @@ SAMPLES: Mapping[str, object] = {
     "array": [],
     "date": "2026-01-31",
 }
-"""Values of required parameters, by type; other types get a text."""
+"""Sample values of required parameters, by type. Other types get a text."""
 
 
 def sample_call(tool: ProvidedTool) -> JsonObject:
-    """A call for the scripted model."""
+    """Return a tool call for the scripted model."""
     required = [each for each in _of_model(tool.declared.parameters) if each.required]
     return {"name": tool.name, "arguments": {each.name: _sample(each) for each in required}}
 
@@ -103,6 +103,8 @@ def _sample(parameter: Parameter) -> object:
 
 @dataclass(frozen=True)
 class FlowAgent:
+    """The agent of a new chatflow."""
+
     plugin: PluginDeclaration
     provider: StrategyProvider
     strategy: Strategy
@@ -114,7 +116,7 @@ class FlowAgent:
         return cls(plugin, *next(iter(plugin.strategies.values())))
 
     def values(self, tools: Sequence[PluginDeclaration]) -> JsonObject:
-        """For the templates: how the node names the strategy, and the plugins that the app needs."""
+        """Return values for the templates: how the node names the strategy, and which plugins the app needs."""
         return {
             "strategy": {
                 "plugin": _name(self.plugin),
@@ -127,13 +129,13 @@ class FlowAgent:
         }
 
     def panel(self, tools: Sequence[ProvidedTool], given: Mapping[str, str]) -> JsonObject:
-        """The node's parameters: these texts, as far as the strategy declares them, and what has to be set."""
+        """Return the node's parameters: the given texts that the strategy declares, and values that have to be set."""
         filled = {each.name: self._filled(each, tools, given) for each in self.strategy.parameters}
         return {name: value for name, value in filled.items() if value is not None}
 
     @staticmethod
     def _filled(parameter: Parameter, tools: Sequence[ProvidedTool], given: Mapping[str, str]) -> object:
-        """None for a parameter that can be left alone."""
+        """Return the value of a parameter, or None if it does not have to be set."""
         if parameter.type == "model-selector":
             return MODEL
         if parameter.type == "array[tools]":
@@ -149,7 +151,7 @@ class FlowAgent:
         return ""
 
     def refuse_without_approval(self, approval: Approval) -> None:
-        """ParameterError if the strategy lacks what the approval is wired with."""
+        """Raise ParameterError if the strategy lacks a parameter or an output that the approval needs."""
         declared = {each.name for each in self.strategy.parameters}
         properties = (self.strategy.output_schema or {}).get("properties") or {}
         needed = [name for name in ("approval_required", "approval", "state") if name not in declared]
@@ -168,7 +170,7 @@ def _name(plugin: PluginDeclaration) -> str:
 
 
 def _identifier(plugin: PluginDeclaration) -> str:
-    """As an app names a plugin that it needs. The checksum is not known before the plugin is packed."""
+    """Return the identifier of a plugin that an app needs. Its checksum is not known before the plugin is packed."""
     return f"{_name(plugin)}:{plugin.manifest.version}@{'0' * 64}"
 
 
@@ -177,6 +179,8 @@ def _identifier(plugin: PluginDeclaration) -> str:
 
 @dataclass(frozen=True)
 class AgentTools:
+    """The tools of existing plugins, for the agent of a new chatflow."""
+
     plugins: tuple[PluginDeclaration, ...]
 
     def __post_init__(self) -> None:
@@ -208,7 +212,10 @@ class AgentTools:
         return said
 
     def asking(self, names: Sequence[str]) -> list[ProvidedTool]:
-        """The tools with these names, or all tools if no name is given; ParameterError for an unknown name."""
+        """Return the tools with these names, or all tools if no name is given.
+
+        Raises ParameterError for an unknown name.
+        """
         offered = self.tools
         known = {name for tool in offered for name in tool.names}
         for name in names:
@@ -218,7 +225,7 @@ class AgentTools:
         return [tool for tool in offered if not names or set(names).intersection(tool.names)]
 
     def values(self, agent: FlowAgent, approval: Approval, names: Sequence[str]) -> JsonObject:
-        """For the templates: the panels by node, and the call that the script makes."""
+        """Return values for the templates: the panels by node, and the call that the script makes."""
         asking = self.asking(names)
         if approval != "none":
             agent.refuse_without_approval(approval)
@@ -243,6 +250,6 @@ class AgentTools:
         }
 
     def _listed(self, asking: Sequence[ProvidedTool]) -> str:
-        """As the parameter `approval_required` takes them; a name that two tools have gets its provider."""
+        """Format the names for the parameter `approval_required`. A name that several tools share gets its provider."""
         every = [tool.name for tool in self.tools]
         return ", ".join(tool.name if every.count(tool.name) == 1 else tool.names[1] for tool in asking)

@@ -1,4 +1,4 @@
-"""`devhost init`: the folder of a new plugin or chatflow, from the templates beside this module."""
+"""`devhost init` creates the folder of a new plugin or chatflow from the templates beside this module."""
 
 import json
 import os
@@ -27,25 +27,27 @@ type Kind = Literal["strategy", "tool", "flow"]
 TEMPLATES = Path(__file__).parent / "templates"
 SUFFIX = ".jinja"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-"""A name for both a plugin and a Python module. For a plugin, the daemon takes `^[a-z0-9_-]{1,128}$`."""
+"""A valid name for a plugin and for a Python module. For a plugin, the daemon accepts `^[a-z0-9_-]{1,128}$`."""
 SDK = "0.10.2"
-"""The version that a new plugin asks for (November 2026)."""
+"""The version of the SDK that a new plugin requires (November 2026)."""
 
 
 @dataclass(frozen=True)
 class NewPlugin:
+    """A plugin or a chatflow to create."""
+
     kind: Kind
     name: str
     author: str
     folder: Path
     agent: FlowAgent | None = None
-    """Set for a flow alone."""
+    """The agent of a flow; None for a plugin."""
     tools: AgentTools | None = None
-    """What a flow's agent gets; None if the flow comes with a new tool."""
+    """The existing tools of a flow's agent; None if the flow comes with a new tool."""
     approval: Approval = "chat"
     """How calls of `tools` are approved."""
     asking: tuple[str, ...] = ()
-    """The names of the tools that wait for a yes; empty for all."""
+    """The names of the tools whose calls need approval; empty for all tools."""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name) or not re.fullmatch(r"[a-z0-9_-]{1,64}", self.author):  # the daemon's pattern
@@ -55,13 +57,13 @@ class NewPlugin:
             )
 
     def write(self) -> list[Path]:
-        """The files that were written; ParameterError if the folder has anything in it."""
+        """Write the files and return their paths. Raises ParameterError if the folder is not empty."""
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise ParameterError(f"{self.folder} exists and is not empty: name another folder")
         home = TEMPLATES / self.kind
         if self.tools is not None:
             home = TEMPLATES / "flow_with_tools"
-        environment = Environment(  # noqa: S701 - nothing of it is HTML
+        environment = Environment(  # noqa: S701 - no template is HTML
             loader=FileSystemLoader([home, TEMPLATES]),
             undefined=StrictUndefined,
             keep_trailing_newline=True,
@@ -102,7 +104,7 @@ class NewPlugin:
         return values
 
     def _path_to(self, plugin: PluginDeclaration) -> str:
-        """From the new folder."""
+        """Return the path of a plugin relative to the new folder."""
         return os.path.relpath(real_path(plugin.directory), real_path(self.folder))
 
 
@@ -142,7 +144,7 @@ class InitOptions:
 def init(options: InitOptions) -> int:
     """Write a new plugin that runs, with a scenario and a test.
 
-    Or a chatflow with an agent, a tool, an approval and a memory, with a script and a case that play.
+    Or write a chatflow with an agent, a tool, an approval and a memory, with a script and a case that run.
 
     For example:
       devhost init strategy my_strategy

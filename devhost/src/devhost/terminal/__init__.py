@@ -1,1 +1,1 @@
-"""What a person sees and types in a terminal."""
+"""Input and output in a terminal."""

@@ -1,4 +1,4 @@
-"""The view of a conversation in a terminal, and the questions that a person types."""
+"""Shows a conversation in a terminal and reads the questions of a person or a program."""
 
 import io
 import sys
@@ -24,21 +24,21 @@ from devhost.words import counted
 
 
 class ChatView(TurnView):
-    """Answers as they stream, what came of each turn, and what commands show."""
+    """The view of a chat: streamed answers, the result of each turn, and the output of chat commands."""
 
     def __init__(self, console: Console, options: ViewOptions | None = None, *, show_log: bool = False) -> None:
         super().__init__(console, options)
         self._show_log = show_log or self._options.verbose
 
     def open_chat(self, facts: Table, example: str = "") -> None:
-        """`example`: a question that the script answers."""
+        """Prints the facts about a chat. `example` is a question that the script answers."""
         if example:
             facts.add_row("try", Text(printable(example)))
         self._console.print(facts)
         self._console.print(Text("Ctrl-C ends a turn, Ctrl-D the chat; /help lists the commands.", "dim"))
 
     def close_turn(self, turn: PlayedTurn, *, show_findings: bool = False, hints: Sequence[str] = ()) -> None:
-        """`hints`: sentences for the person, such as what can be typed now."""
+        """Shows the result of a turn. `hints` are sentences such as what the person can type now."""
         self.finish_answer("" if turn.is_direct else turn.answer)
         run = turn.own
         stopped = run is not None and run.was_stopped
@@ -88,7 +88,7 @@ class ChatView(TurnView):
 
 
 def summary(run: Run) -> str:
-    """What the run cost; how many rounds it had, only its strategy knows."""
+    """Returns the cost of a run: its calls, tokens and seconds, without rounds, which only the strategy knows."""
     usage = run.usage
     tokens = None
     if isinstance(usage, dict):
@@ -103,28 +103,31 @@ def summary(run: Run) -> str:
     return " · ".join(part for part in parts if part)
 
 
-# The questions of a conversation: typed at a prompt, or from a pipe a line each, or a JSON text each.
+# The questions of a conversation are typed at a prompt or piped in, one line or one JSON text each.
 #
-# Blank ones are skipped. A space before a slash stays, because it makes a question of what would be a command. At the
-# prompt Ctrl-C discards the line and Ctrl-D ends the chat; a text pasted over several lines is one question.
+# Blank questions are skipped. A space before a slash is kept, because it turns a command into a question. At the
+# prompt, Ctrl-C discards the line and Ctrl-D ends the chat. A text pasted over several lines is one question.
 
 PROMPT = "you> "
 
 
 @dataclass(frozen=True)
 class TalkOptions:
+    """The options of a conversation."""
+
     trace: Path | None = trace_option()
     json_lines: bool = option(
         "--json-lines",
         "Read each question as a line of JSON, a text, so that it can have several lines; for other programs. "
-        "Ctrl-C then ends a turn, and has no effect between two.",
+        "Ctrl-C then ends a turn, and has no effect between two turns.",
     )
 
 
 def read_questions(*, json_lines: bool = False) -> Iterator[str]:
-    """`json_lines`: from a program, each line a text in JSON, which may have several lines.
+    """Yields the questions from standard input.
 
-    ParameterError for a standard input that is closed, and for a line that is not such a text.
+    With `json_lines`, a program sends each question as a JSON text, which may contain line breaks. Raises
+    ParameterError if standard input is closed or a line is not a JSON text.
     """
     if sys.stdin is None:
         raise ParameterError("a chat reads its questions from standard input, which is closed: pipe them in, or type")
@@ -136,7 +139,7 @@ def read_questions(*, json_lines: bool = False) -> Iterator[str]:
 
 
 def _piped(read: Callable[[str, int], str]) -> Iterator[str]:
-    """Questions are printed as they are read, so that the output reads as a conversation."""
+    """Yields the questions from a pipe and prints each one, so that the output reads like a conversation."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     for number, line in enumerate(sys.stdin, start=1):
@@ -148,7 +151,7 @@ def _piped(read: Callable[[str, int], str]) -> Iterator[str]:
 
 def _json_text(line: str, number: int) -> str:
     if isinstance(text := json_or(line, None), str):
-        return text.encode(errors="replace").decode()  # JSON can escape what no message can contain
+        return text.encode(errors="replace").decode()  # JSON can escape characters that no message can contain
     raise ParameterError(f'--json-lines: line {number} of the input must be a text in JSON, such as "What now?"')
 
 
@@ -157,7 +160,7 @@ def _typed() -> Iterator[str]:
     while True:
         try:
             if question := _question(read()):
-                yield question  # inside the try: a Ctrl-C that comes just too late for a turn is one at the prompt
+                yield question  # inside the try: a Ctrl-C just after the end of a turn must not end the chat
         except KeyboardInterrupt:
             continue
         except EOFError:
@@ -172,8 +175,11 @@ def _question(typed: str) -> str:
 
 
 def typed_lines(label: str) -> Callable[[], str]:
-    """Reads a line of what a person types; KeyboardInterrupt after Ctrl-C, EOFError after Ctrl-D."""
-    from prompt_toolkit import PromptSession  # noqa: PLC0415 - slow to import, and only what is typed needs it
+    """Returns a function that reads a typed line.
+
+    The function raises KeyboardInterrupt after Ctrl-C and EOFError after Ctrl-D.
+    """
+    from prompt_toolkit import PromptSession  # noqa: PLC0415 - slow to import, and only typed input needs it
     from prompt_toolkit.output import create_output  # noqa: PLC0415
 
     session: PromptSession[str] = PromptSession(label, output=create_output(always_prefer_tty=True))

@@ -1,4 +1,4 @@
-"""The terminal while something runs: text that streams, lines in between, what is awaited, and Ctrl-C."""
+"""Terminal output during a run: streamed text, lines in between, a status, and the handling of Ctrl-C."""
 
 import signal
 import threading
@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ViewOptions:
+    """The options of all commands that show a run."""
+
     color: bool = color_option()
     traceback: bool = traceback_option()
     verbose: bool = option("--verbose", "Show log entries whole, not the beginning of each.")
 
 
-# The terminal while a run goes on: text that streams, lines that come in between, and what is awaited.
-#
-# A line never stands in the middle of another one.
+# The terminal during a run: streamed text, lines that are printed in between, and a status for the current step.
 
 
 class Screen(Watcher):
+    """Prints the events of a run, which come from many threads. A line never interrupts an unfinished line of text."""
+
     def __init__(self, console: Console, *, traceback: bool = False) -> None:
         self.console = console
         self.at_line_start = True
@@ -43,13 +45,14 @@ class Screen(Watcher):
         self._writing = threading.RLock()
 
     def stream(self, text: str, style: str | None) -> None:
-        """A piece of a text; the next piece goes on where it ends."""
+        """Prints a piece of a text. The next piece continues where this one ends."""
         with self._writing:
             self.end_status()
             self.console.out(text, style=style, highlight=False, end="")
             self.at_line_start = text.endswith("\n")
 
     def end_line(self) -> None:
+        """Ends a streamed line, so that the next output begins a new one."""
         with self._writing:
             if not self.at_line_start:
                 self.console.line()
@@ -62,7 +65,7 @@ class Screen(Watcher):
             self.console.print(shown, soft_wrap=True)
 
     def failed(self, tool: str, error: RunError) -> None:
-        """The strategy deals with the error, and need not say where in the tool it was."""
+        """Prints the error of a tool, because the strategy may not report where in the tool the error occurred."""
         with self._writing:
             self.end_line()
             self.console.print(Text(f"tool {printable(tool)} failed: {printable(error.line)}", "red"), soft_wrap=True)
@@ -81,7 +84,7 @@ class Screen(Watcher):
             self._says_what_starts = bool(plugins)
 
     def show_status(self, label: str) -> None:
-        """The running step, while nothing streams; below an unfinished line a status would break the line."""
+        """Shows the current step, except below an unfinished line, which a status would break."""
         with self._writing:
             if not self.console.is_terminal or not self.at_line_start:
                 return
@@ -100,10 +103,11 @@ class Screen(Watcher):
 
 PIPED_WIDTH = 120
 STYLES = {"good": "green", "limited": "yellow", "bad": "red bold"}
-"""By the level of an ending."""
+"""The style for each level of an ending."""
 
 
 def open_console(*, stderr: bool, color: bool) -> Console:
+    """Returns a console for standard output or error. Outside a terminal, it is `PIPED_WIDTH` columns wide."""
     console = Console(stderr=stderr, highlight=False, color_system="auto" if color else None)
     if not console.is_terminal:
         console.width = PIPED_WIDTH
@@ -111,10 +115,10 @@ def open_console(*, stderr: bool, color: bool) -> Console:
 
 
 class View:
-    """What the views of a run, of a flow and of a tool have in common."""
+    """The common part of the views of a run, a flow, a model and a tool."""
 
     def __init__(self, console: Console, options: ViewOptions | None = None, screen: Screen | None = None) -> None:
-        """With a `screen`, on that of a conversation."""
+        """Creates a view, which uses the given `screen` instead of one of its own."""
         self._console = console
         self._options = options or ViewOptions()
         self.screen = screen or Screen(console, traceback=self._options.traceback)
@@ -124,11 +128,11 @@ class View:
         self._said_anything = False
 
     def begin_answer(self) -> None:
-        """The plugins have started."""
+        """Prints the heading of the answer, once the plugins have started."""
         self._console.print(heading("answer"))
 
     def go_on(self, question: str, files: Iterable[JsonObject] = ()) -> None:
-        """The next turn of a conversation."""
+        """Begins the next turn of a conversation: prints its question, its files and the heading of the answer."""
         self._begin()
         self._console.line()
         self._console.print(Text.assemble(("question", "bold"), f"  {printable(question)}"))
@@ -137,7 +141,7 @@ class View:
 
     @contextmanager
     def answering[H](self, hosting: AbstractContextManager[H]) -> Iterator[H]:
-        """Starts the plugins; Ctrl-C shows how far the answer came."""
+        """Starts the plugins and yields their host. Ctrl-C shows how far the answer got."""
         try:
             with hosting as host, on_ctrl_c(self.show_how_far):
                 self.begin_answer()
@@ -147,7 +151,7 @@ class View:
 
     @contextmanager
     def turn(self, files: Iterable[JsonObject] = ()) -> Iterator[None]:
-        """Shows a turn of a chat. `files` go with the question."""
+        """Shows a turn of a chat. `files` are the files of the question."""
         self._begin()
         self.show_files(files)
         try:
@@ -156,7 +160,7 @@ class View:
             self.screen.end_status()
 
     def show_files(self, files: Iterable[JsonObject]) -> None:
-        """Those that go with the question."""
+        """Prints the files of the question."""
         for file in files:
             self._console.print(Text.assemble(("file", "bold"), f"  {given_file(file)}"))
 
@@ -164,20 +168,20 @@ class View:
         self._console.print(Text(printable(sentence), "dim"), soft_wrap=True)
 
     def _say(self, text: str, style: str | None = None) -> None:
-        """A piece of the answer."""
+        """Prints a piece of the answer."""
         shown = printable(text)
         self.screen.stream(shown, style)
         self._said_anything = self._said_anything or bool(shown.strip())
 
     def _end_answer(self, unsaid: str = "") -> None:
-        """`unsaid`: what was put out without being streamed."""
+        """Ends the answer. If nothing was streamed, prints the text `unsaid`, which was output without streaming."""
         self.screen.end_status()
         self.screen.end_line()
         if not self._said_anything:
             self._console.print(Text(printable(unsaid)) if unsaid else Text("(no text)", "dim"))
 
     def show_how_far(self) -> None:
-        """After Ctrl-C: what there was until then."""
+        """Shows how far the turn got before Ctrl-C."""
         self.screen.end_status()
         self.screen.end_line()
 
@@ -192,7 +196,7 @@ class View:
             self._console.print(content, soft_wrap=soft_wrap)
 
     def show_expectations(self, failures: Sequence[str]) -> None:
-        """After what has expectations; `failures`: a sentence for each that failed."""
+        """Prints the result of the expectations. `failures` has a sentence for each one that failed."""
         if not failures:
             self._console.print(Text("every expectation fits", "green"))
             return
@@ -201,7 +205,7 @@ class View:
             self._console.print(Text(printable(sentence)), soft_wrap=True)
 
     def _end(self, error: RunError | None, seconds: float, ended: Text) -> None:
-        """The last line: how it `ended`, or why it failed."""
+        """Prints `ended` as the last line, or the error if the run failed."""
         if error is None:
             self._console.print(ended)
             return
@@ -209,14 +213,14 @@ class View:
         self._console.print(failure_text(error, traceback=self._options.traceback))
 
 
-# Ctrl-C: in a conversation it ends a turn, and at the prompt it is Python's own KeyboardInterrupt.
+# Ctrl-C ends a turn in a conversation and raises KeyboardInterrupt at the prompt.
 #
-# A handler instead of an exception: an exception could strike in the middle of a line that is written to a plugin.
+# A signal handler requests the end of the turn. An exception could interrupt a line that is being written to a plugin.
 
 
 @contextmanager
 def on_ctrl_c(show: Callable[[], None]) -> Iterator[None]:
-    """Shows what a person wants to see of what Ctrl-C ended; the exception goes on."""
+    """Calls `show` after Ctrl-C and raises KeyboardInterrupt again."""
     try:
         yield
     except KeyboardInterrupt:
@@ -225,13 +229,20 @@ def on_ctrl_c(show: Callable[[], None]) -> Iterator[None]:
 
 
 class Interrupt:
+    """The handler of Ctrl-C in a conversation."""
+
     def __init__(self, *, only_turns: bool = False) -> None:
-        """`only_turns`: between two turns it has no effect, because it was meant for the turn that has just ended."""
+        """Creates a handler.
+
+        With `only_turns`, Ctrl-C has no effect between two turns, because it was intended for the turn that has just
+        ended.
+        """
         self._only_turns = only_turns
         self._stop: Stop | None = None
 
     @contextmanager
     def handled(self) -> Iterator[None]:
+        """Installs the handler for SIGINT and restores the previous one afterwards."""
         before = signal.signal(signal.SIGINT, self._handle)
         try:
             yield
@@ -240,6 +251,7 @@ class Interrupt:
 
     @contextmanager
     def stops_a_turn(self) -> Iterator[Stop]:
+        """Yields the stop of a turn, which Ctrl-C requests."""
         self._stop = Stop()
         try:
             yield self._stop

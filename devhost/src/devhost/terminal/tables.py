@@ -1,4 +1,4 @@
-"""Parts of a run as objects that rich prints."""
+"""Renders the parts of a run as objects that rich can print."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,38 +20,41 @@ from devhost.protocol.wire import JsonObject
 from devhost.trace.flow import FlowLine
 from devhost.words import counted, in_a_line, preview, price_text
 
-# Texts for a line of a terminal: printable, on one line, cut.
+# Texts for the terminal: printable, on one line, and shortened.
 
 LONGEST_VALUE = 200
 BEGINNING = 40
-"""Characters of a text variable on its one line; of a longer one, such as a state, its beginning and its length."""
+"""How many characters are shown of a text variable that is longer than `LONGEST_VALUE`, such as a state."""
 _JOINERS = "\u200c\u200d\u2060"
-"""Persian and emoji need the first two; the third is in tags that an answer quotes."""
+"""Invisible characters that are kept. Persian and emoji need the first two; quoted tags in an answer have the third."""
 
 
 def printable(value: object) -> str:
-    """Without control characters: what comes from the wire must not move the cursor or reverse the line."""
+    """Returns the text without control characters, so that received text cannot move the cursor or reverse the line."""
     kept = f"\n\t{_JOINERS}"
     return "".join(letter if letter.isprintable() or letter in kept else "�" for letter in str(value))
 
 
 def on_a_line(text: str) -> str:
+    """Returns a text on one line, or the beginning and the length of a long one."""
     return in_a_line(text if len(text) <= LONGEST_VALUE else f"{text[:BEGINNING]}… ({len(text):,} characters)")
 
 
 def clipped(text: str, longest: int) -> str:
+    """Returns the first `longest` characters of a text and the number of the others."""
     left = len(text) - longest
     if left > 0:
         return f"{text[:longest]}… ({counted(left, 'more character')})"
     return text
 
 
-# Why a run failed, and what the node shows of it in Dify.
+# The error of a failed run, and how Dify's node shows it.
 
 LONGEST_ERROR = 2_000
 
 
 def failure_text(error: RunError, *, traceback: bool) -> RenderableType:
+    """Returns the error of a run, and the text that Dify's node shows if it differs."""
     lines = [Text(printable(error.line), "red")]
     if error.traceback and not traceback:
         return Group(*lines, Text("--traceback prints the traceback.", "dim"))
@@ -67,16 +70,17 @@ def failure_text(error: RunError, *, traceback: bool) -> RenderableType:
 
 COSTS = ("prompt_tokens", "completion_tokens")
 FOR_PROGRAMS = frozenset({"request_ids", "tool_call_id", "status", "error", "finish_reason", *COSTS})
-"""Fields of a log entry that its short form leaves out, or shows otherwise."""
+"""Fields of a log entry that its short form leaves out or shows in another way."""
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "start": ("…", "yellow")}
 
 
 def log_tree(
     roots: Sequence[LogEntry], calls: CallsMade | None = None, *, whole: bool = False
 ) -> RenderableType | None:
-    """`calls`: what the tools got, shown where it differs from what the model wrote, and why they failed.
+    """Returns the log of a run as a tree, or `None` if it is empty.
 
-    `whole`: all that each entry holds; else the beginning, on one line.
+    `calls` has the arguments that the tools received and their errors. The arguments are shown if they differ from
+    those that the model wrote. With `whole`, an entry is complete; otherwise its beginning is shown on one line.
     """
     made = calls or CallsMade()
 
@@ -118,7 +122,7 @@ def _entry(entry: LogEntry, calls: CallsMade, *, whole: bool) -> Text:
 
 
 def _values(entry: LogEntry, *, whole: bool) -> Iterator[str]:
-    """What an entry holds; in short, nothing of a group, and of a call its arguments and its result."""
+    """Yields the values of an entry. The short form has only the arguments and the result of a call."""
     if whole:
         if entry.data:
             yield json.dumps(entry.data, ensure_ascii=False, indent=2, default=str)
@@ -134,13 +138,14 @@ def _values(entry: LogEntry, *, whole: bool) -> Iterator[str]:
         yield in_a_line(shown)
 
 
-# The outputs of a run: sources, files, variables, calls that wait, usage, findings; None where there are none.
+# The outputs of a run: sources, files, variables, pending calls, usage and findings. Each function returns `None` if
+# there is nothing to show.
 
 LONGEST_ARGUMENTS = 500
 
 
 def sources_table(sources: object) -> Table | None:
-    """`sources`: the variable of that name."""
+    """Returns a table of the output variable `sources`."""
     if not isinstance(sources, list) or not sources:
         return None
     table = Table.grid(padding=(0, 1))
@@ -159,7 +164,7 @@ def sources_table(sources: object) -> Table | None:
 
 
 def files_list(files: Sequence[JsonObject]) -> Group | None:
-    """Two lines each: what the file is, and its path, which a terminal opens when it is clicked."""
+    """Returns two lines for each file: its name with facts about it, and its path as a link."""
     lines = []
     for file in files:
         path = str(file["path"])
@@ -190,12 +195,12 @@ def variables_list(variables: Mapping[str, object]) -> Group | None:
 
 
 def _cut(*parts: str | tuple[str, str]) -> Text:
-    """A line that ends where the terminal does."""
+    """Returns a line that is cut off at the right edge of the terminal."""
     return Text.assemble(*parts, overflow="ellipsis", no_wrap=True)
 
 
 def pending_table(calls: Sequence[object]) -> Table | None:
-    """Each call with its arguments, because a person decides by them."""
+    """Returns a table of the calls that wait for approval, with the arguments that a person needs for the decision."""
     table = Table.grid(padding=(0, 1))
     for call in calls:
         if isinstance(call, dict):
@@ -217,7 +222,7 @@ def json_list(values: Sequence[object]) -> Group | None:
 
 
 def usage_line(usage: object) -> Text:
-    """A usage of another shape is printed as JSON: a variable called usage replaces it."""
+    """Returns the usage on one line, or as JSON if it has another shape, because an output variable can replace it."""
     match usage:
         case {
             "total_tokens": int(total),
@@ -242,25 +247,25 @@ def findings_list(findings: Sequence[Finding]) -> Group | None:
 
 
 def sections_of_findings(findings: Sequence[Finding]) -> Iterator[tuple[str, Group | None]]:
-    """The findings under their headings. What Dify does not look at is not called its rule."""
+    """Yields the findings under two headings: violations of Dify's rules, and what Dify does not check."""
     yield "violations of Dify's rules", findings_list([each for each in findings if each.is_of_dify])
     yield "what Dify does not check", findings_list([each for each in findings if not each.is_of_dify])
 
 
-# What is known before a run, and the heading of a part.
+# Facts that are known before a run, and the heading of a section.
 
 
 def facts_table(
     example: str, description: str, strategy: str, model: ModelDescription, notices: Iterable[str] = ()
 ) -> Table:
-    """The example, the strategy and the model of a run, and what to know before it."""
+    """Returns a table with the example, the script, the strategy, the model and the notices of a run."""
     facts = (("example", example), ("script", description), ("strategy", strategy), ("model", model.name))
     about_model = ("", Text(model.notice, "yellow" if model.scripted else ""))
     return fact_rows([*((name, Text(fact)) for name, fact in facts if fact), about_model], notices)
 
 
 def fact_rows(facts: Iterable[tuple[str, Text]], notices: Iterable[str] = ()) -> Table:
-    """Names with what is known, then the notices."""
+    """Returns a table with a row for each fact and each notice."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
     for name, fact in [*facts, *(("notice", Text(printable(notice), "yellow")) for notice in notices)]:
@@ -269,7 +274,7 @@ def fact_rows(facts: Iterable[tuple[str, Text]], notices: Iterable[str] = ()) ->
 
 
 def flow_facts(flow: FlowLine, notices: Iterable[str] = (), model: str = "") -> Table:
-    """A flow, its inputs, and what to know before it. `model`: what a person should know of it."""
+    """Returns a table with a flow, its inputs and notices. `model` is a remark about the model that answers."""
     rows = [
         ("flow", Text(printable(titled(flow)))),
         ("model", Text(printable(model), "yellow")),
@@ -280,13 +285,14 @@ def flow_facts(flow: FlowLine, notices: Iterable[str] = (), model: str = "") -> 
 
 
 def titled(flow: FlowLine) -> str:
+    """Returns the name of a flow, its kind, and its number of nodes or the node that runs alone."""
     if flow.node:
         return f"{flow.name} ({flow.kind}), the node {flow.node} alone"
     return f"{flow.name} ({flow.kind}, {counted(flow.nodes, 'node')})"
 
 
 def given_file(file: JsonObject) -> str:
-    """Describes a file of the question. The trace of a flow has only its name."""
+    """Describes a file of the question. In the trace of a flow, only the name of the file is known."""
     name = printable(file.get("filename"))
     if "size" in file:
         return f"{name} ({file_facts(file)})"

@@ -1,4 +1,4 @@
-"""The view of a tool's call in a terminal: each message as it comes, then what came of the call."""
+"""Shows the call of a tool in a terminal: each message as it arrives, then the result of the call."""
 
 from collections.abc import Iterable, Mapping
 from itertools import starmap
@@ -17,7 +17,7 @@ from devhost.words import counted, in_a_line, preview
 
 
 def _source_line(place: int, source: JsonObject) -> Text:
-    """Its number and title, and how its passage begins; the rest is for programs."""
+    """Returns the number and the title of a source and the beginning of its text, without fields for programs."""
     title = source.get("title") or source.get("document_name")
     passage = in_a_line(source.get("content") or "")
     words = f"           [{source.get('position') or place}] {title}"
@@ -27,6 +27,8 @@ def _source_line(place: int, source: JsonObject) -> Text:
 
 
 class ToolView(View):
+    """The view of one tool call."""
+
     def open(
         self, tool: str, parameters: Mapping[str, object], model: ModelDescription, notices: Iterable[str] = ()
     ) -> None:
@@ -64,5 +66,5 @@ class ToolView(View):
         seconds = outcome.elapsed_seconds
         ended = Text(f"finished in {seconds:.2f} s", "green")
         if outcome.told_an_error:
-            ended.append("; the server says that its result is an error, which Dify does not look at", "yellow")
+            ended.append("; the server says that its result is an error, which Dify ignores", "yellow")
         self._end(outcome.error, seconds, ended)

@@ -1,4 +1,4 @@
-"""What a person sees of a turn in a terminal: the answer as it streams, then its nodes or its log, and its outputs."""
+"""Shows a turn in a terminal: the answer as it streams, then the nodes or the log, and the outputs."""
 
 import json
 import time
@@ -22,15 +22,15 @@ from devhost.trace import flow
 from devhost.trace.played import NodeRow, PlayedTurn, agent_node, begun, told_by
 from devhost.words import counted, in_a_line
 
-# The nodes of a turn as rows in a terminal; an agent's log tree, and the rounds of a loop, stand under their row.
+# The nodes of a turn as rows. The log of an agent and the rounds of a loop are below the row of their node.
 
 MARKS = {"succeeded": ("✓", "green"), "failed": ("✗", "red"), "exception": ("!", "yellow"), "": ("…", "yellow")}
 HIDDEN = frozenset({"usage", "json", "files"})
-"""Outputs that a row leaves out; `--verbose` and `--json` have them."""
+"""Outputs that a row leaves out, but `--verbose` and `--json` show."""
 
 
 def turn_log(turn: PlayedTurn, *, whole: bool) -> RenderableType | None:
-    """The nodes of a flow, or the log of a strategy that is played alone. `whole`: all values and every round."""
+    """Returns the nodes of a flow, or the log of a strategy that runs alone. `whole` shows all values and rounds."""
     if turn.is_direct:
         return next((_agent_log(row, whole=whole) for row in turn.roots), None)
     if turn.roots:
@@ -61,7 +61,7 @@ def _tree(row: NodeRow, *, whole: bool) -> Tree:
 
 
 def _must_be_seen(row: NodeRow) -> bool:
-    """Nothing that went wrong is folded, and no agent's tree."""
+    """Returns whether the row must not be folded, because something went wrong in it or it has an agent's log."""
     is_plain = row.ended is not None and row.status == "succeeded" and not row.ended.retries and not row.logs
     return not is_plain or any(_must_be_seen(inner) for rows in row.rounds.values() for inner in rows)
 
@@ -108,21 +108,23 @@ def _json(values: Mapping[str, object]) -> str:
     return printable(json.dumps(values, ensure_ascii=False, indent=2, default=str))
 
 
-# The view of a turn: what is asked, the answer while it streams, then what the nodes did and what came of it.
+# The view of a turn: the question, the answer while it streams, then the nodes and the outputs.
 
 NAME_OF_LOG = {True: "log", False: "nodes"}
-"""By whether a strategy is played alone."""
+"""The heading of the log, for a strategy that runs alone and for a flow."""
 STYLE_OF_THOUGHTS = {True: "dim italic", False: None}
 
 
 class TurnView(View):
+    """The view of a turn of a strategy or a flow."""
+
     def _begin(self) -> None:
         super()._begin()
         self._spans = ThoughtSpans(keep_tags=True)
         self._turn: PlayedTurn | None = None
 
     def open(self, facts: Table, question: str, files: Iterable[JsonObject] = ()) -> None:
-        """`facts`: of the strategy or the flow; `files` go with the question."""
+        """Prints facts about the strategy or the flow, the question, and the files of the question."""
         if question:
             facts.add_row("question", Text(printable(question)))
         for file in files:
@@ -130,7 +132,7 @@ class TurnView(View):
         self._console.print(facts)
 
     def hear(self, message: JsonObject) -> None:
-        """A message of a strategy that is played without a flow around it."""
+        """Shows a message of a strategy that runs without a flow."""
         now = time.monotonic()
         self._turn = self._turn or begun("", now)
         event = told_by(agent_node(""), message)
@@ -139,7 +141,7 @@ class TurnView(View):
             self.show(event, self._turn)
 
     def show(self, event: flow.FlowEvent, turn: PlayedTurn) -> None:
-        """`turn`: with the event."""
+        """Shows an event of a turn. The turn already includes the event."""
         self._turn = turn
         match event:
             case flow.AnswerText():
@@ -168,12 +170,12 @@ class TurnView(View):
             self._say(text, STYLE_OF_THOUGHTS[thinking])
 
     def finish_answer(self, unsaid: str = "") -> None:
-        """`unsaid`: what was put out without being streamed."""
+        """Ends the answer. If nothing was streamed, prints the text `unsaid`, which was output without streaming."""
         self._write(list(self._spans.finish()))
         self._end_answer(unsaid)
 
     def close(self, turn: PlayedTurn, remark: str = "") -> None:
-        """`remark`: a sentence about the model."""
+        """Shows the result of a turn that has ended. `remark` is a sentence about the model."""
         self.finish_answer(turn.unsaid)
         self._section(NAME_OF_LOG[turn.is_direct], turn_log(turn, whole=self._options.verbose))
         self._section("sources", tables.sources_table(sources_of(turn)))
@@ -193,7 +195,7 @@ class TurnView(View):
         self._say_why(turn)
 
     def _show_outputs(self, run: Run) -> None:
-        """Those of a strategy, but for its text and its log."""
+        """Prints the outputs of a strategy except its text and its log."""
         outputs = run.outputs
         variables = {name: value for name, value in outputs.variables.items() if name != "sources"}
         if outputs.pending_calls:
@@ -205,7 +207,7 @@ class TurnView(View):
         self._section("usage", tables.usage_line(run.usage))
 
     def _say_why(self, turn: PlayedTurn) -> None:
-        """Why a turn failed, or waits."""
+        """Prints why a turn failed or is waiting."""
         if turn.end.error and not turn.is_direct:
             style = "red"
             if turn.end.status == "paused":
@@ -226,7 +228,7 @@ class TurnView(View):
         return tables.variables_list(values)
 
     def sum_up(self, *, turns: int, failed: int) -> None:
-        """After all turns that have expectations: the failure of an earlier one has scrolled away."""
+        """Prints how many turns failed, because the failure of an earlier turn may have scrolled out of view."""
         if failed:
             self._console.print(Text(f"{failed} of {turns} turns failed", "red"))
         else:
@@ -240,7 +242,7 @@ class TurnView(View):
 
 
 def sources_of(turn: PlayedTurn) -> list[object]:
-    """What model nodes have read, then the agents' own sources."""
+    """Returns the sources that model nodes retrieved, followed by the sources of agents."""
     read: list[JsonObject] = [
         {
             "number": segment.get("position", "?"),

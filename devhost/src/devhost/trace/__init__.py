@@ -1,5 +1,5 @@
-"""A run written to a file, message by message, and read again.
+"""Writes runs to a trace file, message by message, and reads them.
 
-The file has JSON lines: a header, then every message in both directions and the end of each run, in the order in
-which they came.
+The file has JSON lines: a header, then every message in both directions and the end of each run, in the order of
+their arrival.
 """

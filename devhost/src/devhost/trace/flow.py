@@ -1,4 +1,4 @@
-"""What happens in a flow, as its view and its trace have it."""
+"""The events of a flow, for its view and its trace."""
 
 import re
 from collections.abc import Mapping
@@ -13,20 +13,20 @@ from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 
 BEFORE_ONE_NODE = "devhost-start"
-"""The id of the Start node of a flow that has one node beside it; what it does is not told."""
+"""The id of the Start node of a flow that has only one other node. Its events are not reported."""
 
 type NodeStatus = Literal["succeeded", "failed", "exception"]
-"""`exception`: it failed, and the flow goes on, on its error branch or with its default value."""
+"""`exception` means that the node failed, and the flow continues on its error branch or with its default value."""
 type FlowStatus = Literal["succeeded", "partial-succeeded", "failed", "stopped", "paused"]
 _ANYTHING = GetPydanticSchema(lambda _type, _handler: core_schema.any_schema())
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimedLine:
-    """A line of a trace, apart from its first one."""
+    """A line of a trace, except the first one."""
 
     at: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Seconds since the trace began; the writer puts them in."""
+    """Seconds since the trace began, which the writer sets."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class GraphNode:
     type: str
     title: str
     container: str | None = None
-    """The iteration or loop that it is in."""
+    """The iteration or loop that contains the node."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class GraphEdge:
     source: str
     target: str
     handle: str = "source"
-    """Which way on is meant, if the node has several."""
+    """The handle of the source node from which the edge starts."""
 
 
 @dataclass(frozen=True)
 class FlowGraph:
-    """All nodes of a flow, also those that do not run."""
+    """The graph of a flow, including the nodes that do not run."""
 
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
@@ -56,26 +56,26 @@ class FlowGraph:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowLine(TimedLine):
-    """A turn begins."""
+    """The beginning of a turn."""
 
     event: Literal["flow"] = "flow"
     file: str
-    """The whole path."""
+    """The full path of the flow's file."""
     name: str
     kind: str
     """`chatflow` or `workflow`."""
     nodes: int
-    """How many the file has."""
+    """The number of nodes in the file."""
     turn: int
-    """In its conversation, from 1."""
+    """The number of the turn in its conversation, from 1."""
     conversation_id: str = ""
     query: str
     inputs: dict[str, Any]
-    """The values of the fields. A file is written as `{"file": NAME}`."""
+    """The values of the Start node's fields. A file is written as `{"file": NAME}`."""
     files: tuple[str, ...]
-    """The names of those that go with the question."""
+    """The names of the files that are sent with the question."""
     graph: FlowGraph | None = None
-    """None in older traces."""
+    """The graph of the flow; None in older traces."""
     node: str = ""
     """The id of the one node that is played, whose variables are the inputs; empty for a whole flow."""
 
@@ -88,12 +88,12 @@ class FlowNode:
     data: Annotated[
         JsonObject, PlainSerializer(lambda data: {key: data[key] for key in data if key == "error_strategy"})
     ]
-    """As in the DSL; a trace keeps little of it."""
+    """The node's data as in the DSL. A trace keeps only `error_strategy`."""
     container: str | None = None
-    """The iteration or loop that it is in."""
+    """The iteration or loop that contains the node."""
 
     def __str__(self) -> str:
-        """As errors name it."""
+        """Return the node's name in errors."""
         if self.title:
             return f"node {self.title!r} ({self.id})"
         return f"node {self.id}"
@@ -101,13 +101,13 @@ class FlowNode:
 
 @dataclass(frozen=True)
 class TurnEvent(TimedLine):
-    """What happens in a turn. The same values go through a flow's view and are the lines of its trace."""
+    """An event of a turn. The same objects are shown in a flow's view and written to its trace."""
 
 
 @dataclass(frozen=True)
 class NodeStarted(TurnEvent):
     execution: str
-    """The id of this run of the node: in a loop a node runs several times."""
+    """The id of this run of the node. A node runs several times in a loop."""
     node: FlowNode
     round: int | None = None
     """The round of the loop or iteration that the node is in, from 1."""
@@ -127,18 +127,18 @@ class NodeEnded(TurnEvent):
     process: JsonObject = field(default_factory=dict)
     """What Dify shows as process data, such as the prompts of a model node."""
     run: Annotated[Run | None, _ANYTHING, PlainSerializer(lambda run: None if run is None else run.session_id)] = None
-    """The strategy's run, if the node is an Agent node; in a trace the id of its session."""
+    """The strategy's run, if the node is an Agent node. A trace has the id of its session instead."""
     model: Annotated[ModelDescription | None, _ANYTHING, Field(exclude=True)] = None
-    """That of the run."""
+    """The model of the run."""
     round: int | None = None
     """The round of the loop or iteration that the node is in, from 1."""
     retries: tuple[str, ...] = ()
-    """The errors of the tries that failed before."""
+    """The errors of earlier attempts that failed."""
     event: Literal["node_end"] = "node_end"
 
     @property
     def went_on(self) -> Literal["", "error branch", "default value"]:
-        """Where the flow went on after the node's error."""
+        """Where the flow continued after the node's error."""
         if self.status != "exception":
             return ""
         if self.node.data.get("error_strategy") == "default-value":
@@ -148,7 +148,7 @@ class NodeEnded(TurnEvent):
 
 @dataclass(frozen=True)
 class AgentLogLine:
-    """A log message of an Agent node's strategy, as `Host.run` tells of it. It stands in the messages of a trace."""
+    """A log message of an Agent node's strategy, as `Host.run` reports it. In a trace, it is one of the messages."""
 
     execution: str
     node: FlowNode
@@ -157,7 +157,7 @@ class AgentLogLine:
 
 @dataclass(frozen=True)
 class SourcesRead(TurnEvent):
-    """A model node has put segments of knowledge into its prompt: the app shows them as sources of the answer."""
+    """A model node has put segments of knowledge into its prompt. The app shows them as sources of the answer."""
 
     execution: str
     node: FlowNode
@@ -167,7 +167,7 @@ class SourcesRead(TurnEvent):
 
 @dataclass(frozen=True)
 class NodeCalled(TurnEvent):
-    """A node asked a model or called a tool itself. What an agent asks and calls is in the messages of its plugin."""
+    """A model call or tool call that a node makes itself. The calls of an agent are in the messages of its plugin."""
 
     node: FlowNode
     kind: Literal["llm", "tool"]
@@ -180,7 +180,7 @@ class NodeCalled(TurnEvent):
 
 @dataclass(frozen=True)
 class AnswerText(TurnEvent):
-    """A piece of the text that the user of the app sees: of an Answer node, or of an End node's first text."""
+    """A piece of the text that the user of the app sees, from an Answer node or from an End node's first text."""
 
     node: FlowNode
     text: str
@@ -188,9 +188,9 @@ class AnswerText(TurnEvent):
 
 
 FIELD = re.compile(r"\{\{#\$output\.([a-zA-Z_][a-zA-Z0-9_]{0,29})#\}\}")
-"""Where the content of a form has a field."""
+"""The placeholder for a field in the content of a form."""
 TIMEOUT = "__timeout"
-"""A form that is not answered in time: its button, and the handle of the edge that the flow takes."""
+"""The button of a form that is not answered in time, and the handle of the edge that the flow then takes."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class AskedField:
     name: str
     type: Literal["paragraph", "select"]
     text: str = ""
-    """What it holds before a person types."""
+    """The text in the field before a person types."""
     options: tuple[str, ...] = ()
     """The options of a select field."""
 
@@ -208,21 +208,21 @@ class Button:
     id: str
     title: str
     button_style: str = "default"
-    """`primary`, or one that looks the same here."""
+    """Dify's style of the button. All styles except `primary` look the same in devhost."""
 
 
 @dataclass(frozen=True)
 class FormAsked(TurnEvent):
-    """A form of a Human Input node waits for an answer. The node has started, and ends when the flow goes on."""
+    """A form of a Human Input node waits for an answer. The node has started, and ends when the flow continues."""
 
     form: str
-    """The id of this question: in an iteration a node asks several times."""
+    """The id of this form. A node in an iteration shows its form several times."""
     node: FlowNode
     content: str
-    """Markdown; `{{#$output.NAME#}}` stands where a field is."""
+    """The content as Markdown. `{{#$output.NAME#}}` marks the place of a field."""
     fields: tuple[AskedField, ...]
     buttons: tuple[Button, ...]
-    """The last is the timeout, if an edge leads on from it."""
+    """The buttons. The last one is the timeout, if an edge starts from it."""
     event: Literal["form_asked"] = "form_asked"
 
     @property
@@ -231,16 +231,16 @@ class FormAsked(TurnEvent):
 
     @property
     def parts(self) -> list[str | AskedField]:
-        """The content with the fields in their places; those without a place follow."""
+        """The content with the fields in their places, followed by the fields without a place."""
         left = {each.name: each for each in self.fields}
         split = enumerate(FIELD.split(self.content))
         return [*filter(None, [left.pop(part, part) if at % 2 else part for at, part in split]), *left.values()]
 
     def refused(self, values: Mapping[str, str]) -> dict[str, str]:
-        """By field, why Dify does not take its value: a paragraph is not blank, and a select has one of its options.
+        """Return by field why Dify refuses its value: a paragraph is blank, or a select has none of its options.
 
-        Of a form without all of its fields Dify's API says "Missing required inputs: …", with status 400, and Dify's
-        page (2026-08-20, `hasInvalidRequiredHumanInput`) does not send one with a blank field.
+        If fields are missing, Dify's API answers "Missing required inputs: …" with status 400. Dify's page (2026-08-20,
+        `hasInvalidRequiredHumanInput`) does not send a form with a blank field.
         """
         refused = {}
         for each in self.fields:
@@ -257,14 +257,14 @@ class FormAsked(TurnEvent):
 
 
 type AnsweredBy = Literal["script", "terminal", "console", "timeout"]
-"""Who answered a form; `timeout`: the script or a person let its time run out."""
+"""Who answered a form. `timeout` means that the script or a person let its time run out."""
 
 
 @dataclass(frozen=True)
 class FormAnswered(TurnEvent):
     form: str
     button: str
-    """Its id, or `TIMEOUT`."""
+    """The button's id, or `TIMEOUT`."""
     values: Mapping[str, str]
     by: AnsweredBy
     event: Literal["form_answered"] = "form_answered"
@@ -274,7 +274,7 @@ class FormAnswered(TurnEvent):
 class FlowEnded(TurnEvent):
     status: FlowStatus
     outputs: JsonObject
-    """A chatflow has `answer` and `files`, a workflow what its End node lists."""
+    """The outputs. A chatflow has `answer` and `files`, and a workflow has the outputs that its End node lists."""
     error: str = ""
     conversation: Mapping[str, Any] = field(default_factory=dict)
     """The conversation variables after the turn, by name."""
@@ -283,7 +283,7 @@ class FlowEnded(TurnEvent):
 
 @dataclass(frozen=True)
 class FlowJudged(TurnEvent):
-    """After a turn that is not as its script expects it."""
+    """The failed expectations of a turn, which follow it in the trace."""
 
     failures: tuple[str, ...]
     """A sentence for each expectation that failed."""

@@ -1,4 +1,4 @@
-"""The lines of a trace: written during the run, and read strictly."""
+"""The lines of a trace, which are written during the run and validated strictly when they are read."""
 
 import contextlib
 import fcntl
@@ -22,12 +22,12 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import MASK, Secrets, open_file, read_file, worded
 from devhost.trace.flow import FlowTraceLine, TimedLine
 
-# The lines of a trace. The first is a `TraceHeader`; each of the others has the seconds since then as `at`.
+# The lines of a trace. The first line is a `TraceHeader`. Every other line has the seconds since then as `at`.
 #
-# A message is what crossed between the host and a plugin; an end is the result of one session of the strategy; a
-# notice is a text about the plugins before a run, a remark a sentence about the model after one. A printed line is
-# what a plugin printed. A serving line says which backwards call the session of a tool answers. The lines of
-# `trace/flow.py` say what a flow did, between the messages of its agents.
+# A message line is a message between the host and a plugin. An end is the result of one session of the strategy. A
+# notice is a text about the plugins before a run, and a remark is a sentence about the model after a run. A printed
+# line is a text that a plugin printed. A serving line says which backwards call the session of a tool answers. The
+# lines of `trace/flow.py` are the events of a flow, between the messages of its agents.
 
 
 class FrozenLine(BaseModel):
@@ -47,7 +47,7 @@ class TraceHeader(FrozenLine):
         "", "", "", scripted=False
     )
     query: str | None = None
-    """None in a conversation: each request says what was asked."""
+    """The question; None in a conversation, in which each request has its question."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class MessageLine(TimedLine):
 
 
 def _run_of(printed: object) -> object:
-    """`printed`: a run as `--json` prints it, without its messages and calls."""
+    """Complete a run as `--json` prints it, which has neither messages nor calls."""
     if isinstance(printed, dict):
         return {**printed, "outputs": printed, "messages": ()}
     return printed
@@ -70,9 +70,9 @@ class EndLine(TimedLine):
     session_id: str
     asked: Mapping[str, int]
     outcome: Annotated[Run, BeforeValidator(_run_of)]
-    """Without messages and calls, which are lines of their own."""
+    """The run without its messages and calls, which are lines of their own."""
     failures: Mapping[str, str] = field(default_factory=dict)
-    """By the id of the request, why a tool call failed."""
+    """The reasons for failed tool calls, by the id of the request."""
     event: Literal["end"] = "end"
 
 
@@ -110,23 +110,26 @@ class Trace:
     header: TraceHeader
     lines: tuple[TraceLine, ...]
     cut_off: bool
-    """The last line is incomplete: the process that wrote it was killed."""
+    """Whether the last line is incomplete, because the process that wrote it was killed."""
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Each once, although a chat may start its plugins again."""
+        """The notices, each once. A chat that restarts its plugins repeats them."""
         told = (line for line in self.lines if isinstance(line, SentenceLine) and line.event == "notice")
         return tuple(dict.fromkeys(line.sentence for line in told))
 
 
 MOST_BYTES = 256 * 1024 * 1024
-"""The most bytes of a trace that is read, which takes several times as much memory. A long run writes some ten MiB."""
+"""The maximum size of a trace that is read, which takes several times as much memory.
+
+A long run writes about ten MiB.
+"""
 
 
 def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
-    """TraceError, with the number of the line, for a file that is not a whole trace; a cut last line is allowed.
+    """Read a trace. Raises TraceError, with the line's number, for an invalid file. The last line may be cut off.
 
-    `only`: lines after the header in which it is not found are left out, unread.
+    With `only`, lines after the header that do not match the pattern are left out without being parsed.
     """
     with worded(lambda why: TraceError(f"{file} cannot be read: {why}")):
         *written, rest = read_file(file, MOST_BYTES).split(b"\n")
@@ -147,7 +150,7 @@ def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
 
 def _read[T](validate: Callable[[object], T], text: bytes, problem: str) -> T:
     try:
-        value = json.loads(text)  # which also reads half a surrogate pair
+        value = json.loads(text)  # this also accepts half a surrogate pair
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{problem}: not valid JSON: {error}") from error
     with worded(lambda why: TraceError(f"{problem}: {why}")):
@@ -155,17 +158,17 @@ def _read[T](validate: Callable[[object], T], text: bytes, problem: str) -> T:
 
 
 class TraceWriter(Watcher):
-    """Writes each line at once, so that a killed run leaves all messages until then.
+    """Writes each line at once, so that the trace of a killed run has all messages up to that moment.
 
-    A context manager; TraceError on leaving it when the file could not be written to its end.
+    It is a context manager. Leaving it raises TraceError if the file could not be written to its end.
     """
 
     def __init__(self, file: Path, secrets: Secrets | None = None, facts: Mapping[str, Any] | None = None) -> None:
-        """`secrets` are known values; without them every credential is hidden where it is sent.
+        """Open the file. `secrets` are known values; without them, every credential is hidden where it is sent.
 
-        `facts` are the fields of the header (`lines.Header`), as a command knows them.
+        `facts` are the fields of the `TraceHeader` that the command knows.
 
-        Raises TraceError when the file cannot be written, or exists and is not a trace.
+        Raises TraceError if the file cannot be written, or if it exists and is not a trace.
         """
         self._hides: Callable[[object], bool] = (lambda _value: True) if secrets is None else secrets.is_secret
         secrets = secrets or Secrets()
@@ -175,7 +178,7 @@ class TraceWriter(Watcher):
         self._failure: OSError | None = None
         with worded(lambda why: TraceError(f"--trace {file} cannot be written: {why}")):
             _refuse_to_destroy(file)
-            # Half a surrogate pair, which UTF-8 cannot hold, is written as the escape that JSON has for it.
+            # UTF-8 cannot encode half a surrogate pair, so it is written as a JSON escape.
             self._file: TextIO | None = file.open("a", encoding="utf-8", errors="backslashreplace")
             if file.is_file():  # any number of runs may write to a device
                 _take(self._file, file)
@@ -196,7 +199,7 @@ class TraceWriter(Watcher):
             raise TraceError(f"--trace {self._path} is incomplete: {self._failure.strerror}")
 
     def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
-        # Not heartbeats and the manifest, which belong to no session, and which only some transports have.
+        # Heartbeats and the manifest are left out: they belong to no session, and only some transports have them.
         if message.get("event") not in {None, "heartbeat"}:
             hidden = {"message": _without_credentials(message, self._hides)}
             self._write("message", hidden, **{"from": side, "plugin": plugin})
@@ -219,14 +222,14 @@ class TraceWriter(Watcher):
             self._write("remark", {"sentence": sentence})
 
     def flow(self, line: FlowTraceLine) -> None:
-        """What a flow did; the line's own time is not kept."""
+        """Write an event of a flow. The line's own time is not kept."""
         written: JsonObject = _LINE.dump_python(line, mode="json", exclude={"at", "event"}, fallback=str)
         self._write(line.event, written)
 
     def _write(self, event: str, told: JsonObject, **plain: str) -> None:
-        """`told`: where secrets may be."""
+        """Write a line. `told` may contain secrets."""
         hidden = self._secrets.masked(told)
-        with self._writing:  # the times never go back
+        with self._writing:  # keeps the lines in the order of their times
             at = round(time.monotonic() - self._began, 6)
             self._append({"at": at, "event": event, **plain, **hidden})
 
@@ -244,12 +247,12 @@ class TraceWriter(Watcher):
                 file.close()
 
 
-# The writer of a trace holds an exclusive lock on it, which ends with its process, however that ends. Others ask for a
-# shared lock: any number of them get it at the same time, unless there is a writer.
+# The writer of a trace holds an exclusive lock on it, which is released when its process ends for any reason. Readers
+# request a shared lock. Any number of readers get it at the same time, unless there is a writer.
 
 
 def is_written(file: Path) -> bool:
-    """Whether a process still writes this trace."""
+    """Return whether a process is still writing this trace."""
     try:
         with open_file(file) as trace:
             return _has_writer(trace)
@@ -258,11 +261,11 @@ def is_written(file: Path) -> bool:
 
 
 def _take(trace: TextIO, file: Path) -> None:
-    """Lock the trace for its writer; TraceError if another writer has it."""
+    """Lock the trace for its writer. Raises TraceError if another writer holds the lock."""
     while True:
         try:
             fcntl.flock(trace, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:  # of a reader, for a moment, or of a writer
+        except BlockingIOError:  # a reader holds it for a moment, or a writer holds it
             if _has_writer(trace):
                 trace.close()
                 sentence = f"--trace {file} is being written by another run"
@@ -284,9 +287,9 @@ def _has_writer(trace: IO[Any]) -> bool:
 
 
 def _refuse_to_destroy(file: Path) -> None:
-    """A trace replaces an older trace, but no other file, such as the script of the run."""
+    """Raise TraceError for a file that is not an older trace, such as the script of the run."""
     if not file.is_file():
-        return  # nothing yet, or a device, which keeps nothing
+        return  # the file does not exist yet, or it is a device, which keeps nothing
     with file.open("rb") as existing:
         beginning = existing.read(100)
     if beginning and not re.match(rb'\s*\{\s*"trace"\s*:\s*"devhost"', beginning):

@@ -1,4 +1,4 @@
-"""A turn from its events: nodes as rows, what was said, and what came of it. A strategy's run is one of one node."""
+"""Turns, built from their events: nodes as rows, the answer and the result. A strategy's run is a turn of one node."""
 
 import re
 import time
@@ -15,7 +15,7 @@ from devhost.text import Secrets
 from devhost.trace import flow
 
 LOST = flow.FlowEnded("failed", {}, "the trace ends before the flow does: it was killed, or it is still going on")
-"""The end of a turn whose trace has none."""
+"""The end of a turn whose trace stops before its end."""
 WAITS = RunEnd("waits for an answer", "limited")
 ENDINGS: Mapping[flow.FlowStatus, RunEnd] = {
     "succeeded": RunEnd("finished", "good"),
@@ -33,20 +33,20 @@ class NodeRow:
     execution: str
     node: flow.FlowNode
     began: float
-    """In seconds, on the clock of whatever adds the events; so is `finished`."""
+    """The start in seconds, on the clock of the code that adds the events. `finished` uses the same clock."""
     round: int | None = None
     """The round of the container that the node is in, from 1."""
     ended: flow.NodeEnded | None = None
-    """None while it runs, and if it never ended."""
+    """The end of the node; None while it runs, and if it never ended."""
     finished: float | None = None
     form: flow.FormAsked | None = None
-    """The form that a Human Input node asked for."""
+    """The form that a Human Input node showed."""
     asked: float = 0.0
-    """When, on the same clock."""
+    """The time at which the form was shown, on the same clock."""
     answer: flow.FormAnswered | None = None
-    """To its form."""
+    """The answer to the node's form."""
     answered: str = ""
-    """By whom its form was answered, with what, and how long a person took."""
+    """Who answered the node's form, with what, and how long a person took."""
     log: AgentLog = field(default_factory=AgentLog)
     """What the strategy of an Agent node has logged."""
     rounds: dict[int, list["NodeRow"]] = field(default_factory=dict)
@@ -64,14 +64,14 @@ class NodeRow:
 
     @property
     def inputs(self) -> JsonObject:
-        """A Variable Assigner of the engine gives its own data as its inputs."""
+        """The inputs; empty for a Variable Assigner, for which the engine reports the node's own data."""
         if self.ended is None or self.node.type == "assigner":
             return {}
         return self.ended.inputs
 
     @property
     def outputs(self) -> JsonObject:
-        """Without what a Start node puts out beside its fields."""
+        """The outputs, without the variables that a Start node outputs in addition to its fields."""
         outputs = {} if self.ended is None else self.ended.outputs
         return {
             name: value for name, value in outputs.items() if not name.startswith(("sys.", "conversation.", "env."))
@@ -79,7 +79,7 @@ class NodeRow:
 
     @property
     def pressed(self) -> str:
-        """The title of the button that its form was answered with; empty without an answer."""
+        """The title of the button with which the form was answered; empty without an answer."""
         if self.form is None or self.answer is None:
             return ""
         pressed = self.answer.button
@@ -94,7 +94,7 @@ class NodeRow:
 
     @property
     def logs(self) -> Sequence[LogEntry]:
-        """The agent's own tree."""
+        """The agent's log as a tree."""
         if self.run is None:
             return self.log.roots()
         return self.run.outputs.logs
@@ -102,30 +102,30 @@ class NodeRow:
 
 @dataclass(kw_only=True)
 class PlayedTurn:
-    """Times are on the clock of whatever adds the events."""
+    """A turn. Its times are on the clock of the code that adds the events."""
 
     began: float
     is_direct: bool = False
-    """A strategy is played without a flow around it: the turn has one Agent node."""
+    """Whether a strategy is played without a flow around it. The turn then has one Agent node."""
     finished: float = 0.0
     """The time of the last event."""
     roots: list[NodeRow] = field(default_factory=list)
-    """In the order in which they began; rounds stand in the row of their container."""
+    """The outermost rows, in the order in which they began. The rows of a round are in the row of their container."""
     rows: dict[str, NodeRow] = field(default_factory=dict)
-    """All, by the id of their execution."""
+    """All rows, by the id of their execution."""
     nodes: list[flow.NodeEnded] = field(default_factory=list)
-    """In the order in which they ended."""
+    """The ends of the nodes, in the order in which they ended."""
     form: NodeRow | None = None
-    """The node whose form waits for an answer, or is left open."""
+    """The row of the node whose form waits for an answer, or was left unanswered."""
     before_form: int = 0
-    """How many nodes had ended when the last form began to wait: what their agents asked for, it has answered."""
+    """How many nodes had ended when the last form was shown. The form has answered what their agents asked for."""
     said: str = ""
     sources: list[JsonObject] = field(default_factory=list)
-    """That model nodes have read."""
+    """The sources that model nodes have read."""
     ended: flow.FlowEnded | None = None
-    """None while it goes on, and if it never ended."""
+    """The end of the turn; None while it is in progress, and if it never ended."""
     failures: list[str] = field(default_factory=list)
-    """A sentence for each expectation of its script that failed, where a trace has them."""
+    """A sentence for each expectation of the script that failed, if the trace has them."""
 
     def add(self, event: flow.FlowEvent, at: float) -> None:
         self.finished = max(self.finished, at)
@@ -174,21 +174,21 @@ class PlayedTurn:
 
     @property
     def answer(self) -> str:
-        """Before the end, as far as it was said."""
+        """The answer, or before the end of the turn the text so far."""
         if self.ended is None:
             return self.said
         return str(self.ended.outputs.get("answer") or "")
 
     @property
     def own(self) -> Run | None:
-        """The strategy's run of a turn that is nothing else; None for one of a flow, and before the run has ended."""
+        """The run of a strategy that is played alone; None for a flow's turn, and before the run has ended."""
         if self.is_direct and self.nodes:
             return self.nodes[-1].run
         return None
 
     @property
     def unsaid(self) -> str:
-        """What a flow put out without streaming it: the answer, where nothing was said."""
+        """The answer of a flow, for a view to which no text was streamed."""
         if self.is_direct:
             return ""
         return self.answer
@@ -206,7 +206,7 @@ class PlayedTurn:
 
     @property
     def findings(self) -> list[Finding]:
-        """The rules of Dify that the flow's agents broke."""
+        """The violations of Dify's rules by the turn's agents."""
         return [finding for run in self.runs for finding in run.findings]
 
     @property
@@ -227,7 +227,7 @@ class PlayedTurn:
 
     @property
     def flat(self) -> Iterator[tuple[int, NodeRow]]:
-        """All rows in the order in which they began, each with the number of containers that it is in."""
+        """All rows in the order in which they began, each with the number of containers around it."""
         return _flat(self.roots, 0)
 
     @property
@@ -237,24 +237,24 @@ class PlayedTurn:
 
     @property
     def price(self) -> Decimal:
-        """Without what is not a number."""
+        """The price of all nodes. Values that are not numbers are ignored."""
         found = [str(node.metadata.get("total_price") or 0) for node in self.nodes]
         return sum((Decimal(price) for price in found if re.fullmatch(r"[0-9.]+(E-?[0-9]{1,2})?", price)), Decimal(0))
 
     @property
     def outputs(self) -> JsonObject:
-        """Those of a workflow."""
+        """The outputs of a workflow."""
         return {name: value for name, value in self.end.outputs.items() if name not in {"answer", "files"}}
 
 
-# A strategy's run as a turn: an Agent node starts, tells what it says and logs, and ends with the run.
+# A strategy's run as a turn: an Agent node starts, reports its text and its log, and ends with the run.
 
 AGENT = "agent"
-"""The id of the node, and of its execution."""
+"""The id of the Agent node, and of its execution."""
 
 
 def begun(strategy: str, at: float) -> PlayedTurn:
-    """A turn whose Agent node has started."""
+    """Return a turn whose Agent node has started."""
     turn = PlayedTurn(began=at, is_direct=True)
     turn.add(flow.NodeStarted(AGENT, agent_node(strategy)), at)
     return turn
@@ -265,7 +265,7 @@ def agent_node(strategy: str) -> flow.FlowNode:
 
 
 def told_by(node: flow.FlowNode, message: JsonObject) -> flow.FlowEvent | None:
-    """What the user or the debug page sees of a message of the strategy; None of one that is for the outputs alone."""
+    """Return the event for a message of the strategy, or None for a message that only affects the outputs."""
     match message:
         case {"type": "text", "message": {"text": str(text)}}:
             return flow.AnswerText(node, text)
@@ -276,7 +276,7 @@ def told_by(node: flow.FlowNode, message: JsonObject) -> flow.FlowEvent | None:
 
 
 def ends(run: Run, inputs: JsonObject | None = None) -> tuple[flow.NodeEnded, flow.FlowEnded]:
-    """The last two events of the turn. `inputs`: what the node gave the strategy."""
+    """Return the last two events of the turn. `inputs` is what the node gave the strategy."""
     metadata: JsonObject = {}
     if isinstance(run.usage, dict):
         metadata = {name: run.usage[name] for name in ("total_tokens", "total_price", "currency") if name in run.usage}
@@ -307,9 +307,10 @@ def _answered(event: flow.FormAnswered, row: NodeRow, at: float) -> str:
 def watched(
     events: Generator[flow.FlowEvent], show: Callable[[flow.FlowEvent, PlayedTurn], None], hidden: Secrets
 ) -> PlayedTurn:
-    """The last event of a turn is a `FlowEnded`. `hidden`: what is replaced in all that is shown and kept.
+    """Show the events and collect them in a turn. `hidden` is replaced in everything that is shown and kept.
 
-    The turn ends with this call, also where `show` raises: the engine waits forever if it is stopped as Python exits.
+    The last event is a `FlowEnded`. The events are closed even if `show` raises, because the engine waits forever if it
+    is stopped as Python exits.
     """
     turn = PlayedTurn(began=time.monotonic())
     with closing(events):
@@ -320,7 +321,7 @@ def watched(
 
 
 def flow_report(turn: PlayedTurn) -> JsonObject:
-    """As one JSON object, for programs."""
+    """Return the turn as one JSON object, for programs."""
     return {
         "status": turn.end.status,
         "outputs": turn.end.outputs,

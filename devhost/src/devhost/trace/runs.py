@@ -1,4 +1,4 @@
-"""The runs in a trace: what was asked, which calls were made, and what came of it."""
+"""The runs in a trace, with their questions, calls and results."""
 
 import contextlib
 from collections import Counter
@@ -17,16 +17,18 @@ from devhost.protocol.wire import Invoked, JsonObject, Streamed, read_session_ev
 from devhost.text import json_or
 from devhost.trace.lines import EndLine, MessageLine, PrintedLine, SentenceLine, ServingLine, Trace, TraceLine
 
-# What a message may hold in a place where a plugin can send any value.
+# Parts of messages in which a plugin can send any value.
 
 
 def mapping(value: object) -> JsonObject:
+    """Return a value that is a dict, or else an empty dict."""
     if isinstance(value, dict):
         return value
     return {}
 
 
 def items(value: object) -> list[JsonObject]:
+    """Return the dicts in a value that is a list, or else an empty list."""
     if isinstance(value, list):
         return [item for item in value if isinstance(item, dict)]
     return []
@@ -34,7 +36,7 @@ def items(value: object) -> list[JsonObject]:
 
 @dataclass(frozen=True)
 class AnswerPiece:
-    """A message of an answer, and when it came."""
+    """A message of an answer, and when it arrived."""
 
     at: float
     data: JsonObject
@@ -42,19 +44,21 @@ class AnswerPiece:
 
 @dataclass
 class Call:
+    """A backwards call in a trace."""
+
     plugin: str
-    """The plugin that called."""
+    """The plugin that made the call."""
     kind: str
-    """llm, tool, or what the host does not answer."""
+    """`llm`, `tool`, or another type, which the host does not answer."""
     request: JsonObject
     began: float
     ended: float | None = None
-    """None if it has no end, because the run was over before."""
+    """The end of the call; None if the run ended first."""
     error: str = ""
     pieces: list[AnswerPiece] = field(default_factory=list)
     id: str = ""
     parent: str = ""
-    """The id of the call by which a tool was asked that made this call; empty for the strategy's own calls."""
+    """The id of the tool call from which this call was made; empty for the strategy's own calls."""
 
     @property
     def name(self) -> str:
@@ -67,12 +71,12 @@ class Call:
 
     @property
     def arguments(self) -> JsonObject:
-        """The arguments of a call of a tool."""
+        """The arguments of a tool call."""
         return mapping(self.request.get("tool_parameters"))
 
     @property
     def prompt(self) -> list[JsonObject]:
-        """The messages to a model."""
+        """The messages in a request to a model."""
         return items(self.request.get("prompt_messages"))
 
     @property
@@ -96,12 +100,12 @@ class Call:
 
     @property
     def reason(self) -> str:
-        """Why it failed, in a line."""
+        """The reason for the failure, on one line."""
         return error_line(self.error)
 
     @property
     def usage(self) -> JsonObject:
-        """The last usage that came for a model call; empty if none came."""
+        """The last usage that arrived for a model call; empty if none arrived."""
         return next((delta["usage"] for delta in reversed(self.deltas) if delta.get("usage")), {})
 
     @property
@@ -111,27 +115,27 @@ class Call:
 
 @dataclass
 class TracedRun:
-    """One run in a trace. Times are seconds since the trace began. One without an end was killed, or goes on."""
+    """A run in a trace. Times are seconds since the trace began. A run without an end was killed, or is in progress."""
 
     question: str
     parameters: JsonObject
     began: float
     finished: float
-    """The time of its end, or of the last line of the trace."""
+    """The time of the run's end, or of the last line of the trace."""
     streamed: list[AnswerPiece] = field(default_factory=list)
-    """The strategy's answer."""
+    """The messages of the strategy's answer."""
     calls: list[Call] = field(default_factory=list)
     """The calls that the strategy made, and those of the tools that it called."""
     end: EndLine | None = None
     conversation_id: str | None = None
-    """None outside a conversation."""
+    """The conversation's id; None outside a conversation."""
     remark: str = ""
     printed: list[PrintedLine] = field(default_factory=list)
-    """By all plugins, from before it began (the first run: since the plugins started) until the next run."""
+    """Lines that all plugins printed until the next run. The first run also has the lines from the plugins' start."""
 
 
 def traced_runs(trace: Trace) -> list[TracedRun]:
-    """The runs of the strategy, in the order in which they began."""
+    """Return the runs of the strategy, in the order in which they began."""
     return _Reader(trace).runs
 
 
@@ -146,7 +150,7 @@ class _Reader:
             self._last = 0.0
         self._early: list[PrintedLine] = []
         self._sessions: dict[str, tuple[TracedRun, str]] = {}
-        """The run that a session belongs to, and the id of the call that it answers; empty of the strategy's own."""
+        """The run of each session, and the id of the call that it answers; empty for the strategy's own session."""
         self._calls: dict[str, tuple[TracedRun, Call]] = {}
         for line in trace.lines:
             self._add(line)
@@ -185,7 +189,7 @@ class _Reader:
                     _answer(*self._calls[request], line.at, data)
 
     def _came(self, line: MessageLine, data: object, run: TracedRun, parent: str) -> None:
-        """Left out, as by the host: what it could not read, and what came after the end."""
+        """Add a message of a session. As in the host, invalid messages and messages after the end are left out."""
         if run.end is not None:
             return
         with contextlib.suppress(WireError, InvocationError):
@@ -209,23 +213,25 @@ def _answer(run: TracedRun, call: Call, at: float, data: JsonObject) -> None:
         call.error = str(data.get("message") or "error")
 
 
-# The tool calls that a model wrote, put together from the chunks of its answer.
+# The tool calls that a model wrote, joined from the chunks of its answer.
 #
-# A call comes whole, in fragments, or as snapshots that grow; its later pieces repeat its id, or have neither id nor
+# A call arrives whole, in fragments, or as snapshots that grow. Its later pieces repeat its id, or have neither id nor
 # name. Entries of one chunk with the same id are different calls.
 
 
 @dataclass
 class WrittenCall:
+    """A tool call that a model wrote."""
+
     id: str
     name: str = ""
     pieces: list[str] = field(default_factory=list)
 
     @property
     def arguments(self) -> str:
-        """As the model wrote them: JSON, or what should have been JSON.
+        """The arguments as the model wrote them: JSON, or text that should have been JSON.
 
-        Pieces are snapshots if each begins with the one before.
+        The pieces are snapshots if each piece begins with the previous one.
         """
         are_snapshots = all(after.startswith(before) for before, after in pairwise(self.pieces))
         if are_snapshots and self.pieces:
@@ -239,7 +245,7 @@ class WrittenCall:
 
 
 def written_calls(call: Call) -> list[WrittenCall]:
-    """In the order in which they began; empty for a call of a tool."""
+    """Return the tool calls that a model wrote, in the order in which they began."""
     begun: list[WrittenCall] = []
     for message in call.messages:
         seen = Counter[str]()
@@ -254,7 +260,7 @@ def written_calls(call: Call) -> list[WrittenCall]:
 
 
 def _written(begun: list[WrittenCall], call_id: str, name: str, before: int) -> WrittenCall:
-    """The call that an entry continues, or a new one; `before` entries of the same chunk have the same id."""
+    """Return the call that an entry continues, or a new one. `before` earlier entries of the chunk have the same id."""
     known = []
     if call_id:
         known = [each for each in begun if each.id == call_id]
@@ -266,13 +272,13 @@ def _written(begun: list[WrittenCall], call_id: str, name: str, before: int) -> 
 
 
 HARMLESS = frozenset({"text", "link", "json", "variable", "log", "retriever_resources"})
-"""The messages that need neither a file nor the network."""
+"""The types of messages that need neither a file nor the network."""
 
 
 def run_of(traced: TracedRun, strategy: str) -> Run:
-    """The `Run` as the host returned it.
+    """Return the `Run` as the host returned it.
 
-    A run without an end has the text, log and variables that had come, an error, and no findings.
+    A run without an end has the text, log and variables that had arrived, an error, and no findings.
     """
     messages = [piece.data for piece in traced.streamed]
     if traced.end:
@@ -284,7 +290,7 @@ def run_of(traced: TracedRun, strategy: str) -> Run:
         for call in traced.calls
         if call.kind == "tool"
     }
-    if traced.end:  # the list of runs reads how a run ended, and none of its calls
+    if traced.end:  # the list of runs reads the ends of runs, but not their calls
         tools |= {request: SentToolCall("", {}, why) for request, why in failures.items() if request not in tools}
     if traced.end:
         counts = traced.end.asked

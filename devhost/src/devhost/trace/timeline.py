@@ -1,8 +1,8 @@
-"""What happened when: the strategy's log tree, with the times at which its messages came, and the calls in it.
+"""The timeline of a run: the strategy's log tree, with the arrival times of its messages, and the calls in it.
 
-A call belongs to the entry that has its id among its `request_ids`. Any other call is a span of its own, in the
-innermost group that was open when it began. What a tool asks for, and what that asks for, stands under the strategy's
-call of the tool.
+A call belongs to the log entry that has the call's id among its `request_ids`. Any other call is a span of its own, in
+the innermost group that was open when it began. Calls that a tool makes, even indirectly, are under the strategy's call
+of the tool.
 """
 
 from collections.abc import Mapping
@@ -18,19 +18,21 @@ FAILED = "error"
 
 @dataclass
 class Span:
+    """A part of a run with a beginning and an end."""
+
     id: str
-    """The id of the log entry or of the call. It stays the same while the run goes on."""
+    """The id of the log entry or of the call. It stays the same while the run continues."""
     label: str
     status: str
     began: float
     ended: float
     error: str = ""
-    """Why it failed, in a line."""
+    """The reason for the failure, on one line."""
     data: JsonObject = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     children: list["Span"] = field(default_factory=list)
     is_moment: bool = False
-    """It came finished, so that it has no duration."""
+    """Whether the entry had already finished when it arrived, so that it has no duration."""
 
     @property
     def kind(self) -> Literal["model", "tool", "group", "step", "moment"]:
@@ -46,10 +48,11 @@ class Span:
 
 
 def timeline(run: TracedRun) -> list[Span]:
+    """Return the outermost spans of a run, in the order in which they began."""
     log = AgentLog()
     arrivals: dict[str, list[float]] = {}
     for piece in run.streamed:
-        match piece.data:  # the host refused others as malformed
+        match piece.data:  # the host refused all other log messages
             case {
                 "type": "log",
                 "message": {
@@ -62,7 +65,7 @@ def timeline(run: TracedRun) -> list[Span]:
                 log.add(dict(body))
                 arrivals.setdefault(body["id"], []).append(piece.at)
     named: dict[str, Span] = {}
-    """By the ids of its requests on the wire, as this repository's strategies write them."""
+    """The spans by the ids of their requests on the wire, which this repository's strategies write to the log."""
 
     def of_entry(entry: LogEntry) -> Span:
         times = arrivals[entry.id]
@@ -94,7 +97,7 @@ def timeline(run: TracedRun) -> list[Span]:
 def _placed(
     call: Call, named: Mapping[str, Span], of_calls: Mapping[str, Span], roots: list[Span], finished: float
 ) -> Span:
-    """The span of a call: the entry that bears its id, else one of its own."""
+    """Return the span of a call: the span of the entry that has the call's id, or else a new span."""
     if span := named.get(call.id):
         span.calls.append(call)
         if span.status == FAILED and call.error:
@@ -114,7 +117,10 @@ def _placed(
 
 
 def _siblings(call: Call, roots: list[Span]) -> list[Span]:
-    """The entries of the innermost group that was open at the time; of several groups side by side none is chosen."""
+    """Return the entries of the innermost group that was open at the time.
+
+    If several groups were open, none is chosen.
+    """
     opened = [span for span in roots if span.children and not span.calls and span.began <= call.began <= span.ended]
     if len(opened) == 1:
         return _siblings(call, opened[0].children)

@@ -1,4 +1,4 @@
-"""The turns in a trace. A turn is nodes: those of a flow, or the one Agent node of a strategy that is played alone."""
+"""The turns in a trace. A turn has the nodes of a flow, or the Agent node of a strategy that is played alone."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,26 +14,26 @@ from devhost.trace.played import AGENT, PlayedTurn, agent_node, ends
 from devhost.trace.runs import AnswerPiece, Call, TracedRun, run_of, traced_runs
 
 STRATEGY = "strategy"
-"""The kind of a turn without a flow, beside `chatflow` and `workflow`."""
+"""The kind of a turn without a flow, in addition to `chatflow` and `workflow`."""
 
 
 @dataclass
 class TracedTurn(PlayedTurn):
-    """Times are seconds since the trace began."""
+    """A turn in a trace. Times are seconds since the trace began."""
 
     facts: flow.FlowLine
     strategy: str = ""
-    """That of its agents, as far as the first line of the trace names it."""
+    """The strategy of the turn's agents, if the first line of the trace names it."""
     events: list[flow.FlowTold] = field(default_factory=list)
-    """All events that the trace of a flow has. A strategy has its beginning and its end."""
+    """All events in the trace of a flow. A strategy's turn has only events for its beginning and its end."""
     agents: dict[str, list[TracedRun]] = field(default_factory=dict)
-    """Runs of strategies, by the execution of the Agent node; several where the engine tried again."""
+    """The runs of strategies, by the execution of the Agent node. There are several if the engine retried the node."""
     calls: dict[str, list[Call]] = field(default_factory=dict)
-    """By node, what other nodes asked of models and tools, in the order in which it was answered."""
+    """The model calls and tool calls of other nodes, by node, in the order in which they were answered."""
 
     @property
     def question(self) -> str:
-        """What the user said. For a node that was played alone, the name of the node comes first."""
+        """The question of the user. For a node that was played alone, the node's name comes first."""
         facts = self.facts
         if not facts.node:
             return facts.query
@@ -41,13 +41,13 @@ class TracedTurn(PlayedTurn):
 
     @property
     def traced(self) -> Iterator[TracedRun]:
-        """The runs of its agents, in the order in which their nodes began."""
+        """The runs of the turn's agents, in the order in which their nodes began."""
         for execution in self.rows:
             yield from self.agents.get(execution, ())
 
     @property
     def outcomes(self) -> list[Run]:
-        """The outcomes of these runs, including runs without an end."""
+        """The outcomes of the agents' runs, including runs without an end."""
         return [run_of(run, self.strategy) for run in self.traced]
 
     def tell(self, event: flow.FlowTold) -> None:
@@ -55,7 +55,7 @@ class TracedTurn(PlayedTurn):
         self.add(event, event.at)
 
     def place(self, run: TracedRun) -> None:
-        """By its time: one that the engine tried again, or that the end of the trace cut off."""
+        """Assign a run to a node by its time, if the engine retried it or the trace ended before the run did."""
         for row in self.rows.values():
             if row.node.type == AGENT and row.began <= run.began < (row.finished or inf):
                 self.agents.setdefault(row.execution, []).insert(0, run)
@@ -74,7 +74,7 @@ def traced_turns(trace: Trace) -> list[TracedTurn]:
 
 
 def last_conversation(trace: Trace) -> list[TracedTurn]:
-    """Its turns; of a workflow the last one."""
+    """Return the turns of the last conversation, or the last turn of a workflow."""
     turns = traced_turns(trace)
     if not turns:
         return []
@@ -84,7 +84,7 @@ def last_conversation(trace: Trace) -> list[TracedTurn]:
 
 
 def turn_with(run: TracedRun, strategy: str, number: int = 1) -> TracedTurn:
-    """The turn of a strategy's run that stands alone. `number`: its place in its conversation."""
+    """Return the turn of a strategy's run that is played alone. `number` is its place in its conversation."""
     outcome = run_of(run, strategy)
     name = strategy or outcome.strategy
     facts = flow.FlowLine(

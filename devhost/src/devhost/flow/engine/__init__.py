@@ -1,4 +1,4 @@
-"""Dify's own workflow engine, graphon, with the nodes and models of devhost in it.
+"""Dify's own workflow engine, graphon, with devhost's nodes and models.
 
-Nothing else of devhost imports graphon or this package; `flow.turn` loads it where graphon is installed.
+No other part of devhost imports graphon or this package. `flow.turn` loads this package if graphon is installed.
 """

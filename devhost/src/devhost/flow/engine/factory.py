@@ -1,4 +1,4 @@
-"""Makes the nodes of a graph: graphon's own with devhost's models and tools, and devhost's for Dify's services."""
+"""Creates the nodes of a graph: graphon's nodes with devhost's models and tools, and devhost's own nodes."""
 
 import importlib
 from collections.abc import Mapping
@@ -44,19 +44,25 @@ NODES: Mapping[str, type[Node[Any]] | None] = {
     BuiltinNodeTypes.CODE: CodeNode,
     BuiltinNodeTypes.DOCUMENT_EXTRACTOR: None,
 }
-"""By type, those that get parts of devhost's; the engine makes the others. None: imported when a flow has one, because
-its readers of documents take more than a second to import."""
+"""The classes of nodes that need parts from devhost, by type. The engine creates all other nodes.
+
+None stands for a class that is imported only when a flow needs it, because its document readers take more than a second
+to import.
+"""
 
 
 @dataclass
 class FlowNodeFactory(SlimDslNodeFactory):
+    """Creates the nodes of the turn `playing`."""
+
     playing: RunningTurn
 
     @override
     def validate_node(self, node_config: NodeConfigDict) -> NodeExecutionType:
-        """FlowFileError for data that the node does not take.
+        """Raises FlowFileError for data that the node does not accept.
 
-        The engine looks for the plugins and credentials of the nodes that devhost replaces: devhost has its own.
+        The engine's own check is skipped for the types in `NODES`, because it looks for plugins and credentials that
+        devhost replaces.
         """
         kind = str(node_config["data"].type)
         try:
@@ -75,7 +81,7 @@ class FlowNodeFactory(SlimDslNodeFactory):
 
     @override
     def create_node(self, node_config: NodeConfigDict) -> Node[Any]:
-        """FlowFileError for a node that may not run here, also for a caller that does not check the flow before."""
+        """Creates a node. Raises FlowFileError if the node may not run here, even if the flow was not checked."""
         node = self._node(node_config)
         kind = str(node_config["data"].type)
         if (why := self.playing.around.allowed.why_not(node.type, node.data)) is not None:
@@ -91,8 +97,8 @@ class FlowNodeFactory(SlimDslNodeFactory):
     def _node(self, node_config: NodeConfigDict) -> FlowNode:
         return self.playing.file.nodes[str(node_config["id"])]
 
-    def _parts(self, kind: str, node: FlowNode, data: Any) -> Mapping[str, object]:  # noqa: ANN401 - of its class
-        """What devhost gives to a node of this type."""
+    def _parts(self, kind: str, node: FlowNode, data: Any) -> Mapping[str, object]:  # noqa: ANN401 - differs by kind
+        """Returns the arguments that devhost passes to a node of this type."""
         playing = self.playing
         host = playing.around.host
         limits = HostLimits() if host is None else host.limits
@@ -123,8 +129,8 @@ class FlowNodeFactory(SlimDslNodeFactory):
                 return {"code_executor": LocalCode(limits), "code_limits": _code_limits(self.credentials.code)}
         return {}
 
-    def _asking(self, node: FlowNode, data: Any) -> Mapping[str, object]:  # noqa: ANN401 - of its class
-        """The parts of a node that asks a model. Dify has memory only in a conversation."""
+    def _asking(self, node: FlowNode, data: Any) -> Mapping[str, object]:  # noqa: ANN401 - differs by kind
+        """Returns the arguments of a node that calls a model. As in Dify, only a chatflow has memory."""
         remembers = data.memory is not None and self.playing.file.is_chatflow
         return {
             "model_instance": NodeModel(node, data.model, self.playing),

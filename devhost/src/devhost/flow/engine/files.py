@@ -1,4 +1,4 @@
-"""Files on the engine: those of a person and those of tools, behind the engine's own file interfaces."""
+"""Implements the engine's file interfaces for the files of users and the files of tools."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,10 +20,10 @@ from devhost.protocol.wire import JsonObject
 class FileService(
     WorkflowFileRuntimeProtocol, ToolFileManagerProtocol, FileManagerProtocol, FileReferenceFactoryProtocol
 ):
-    """All interfaces that the engine has for files.
+    """Implements all of the engine's interfaces for files.
 
-    A plugin gets an address of the host's file service, as from Dify. A person gets the place on this machine, because
-    the service ends with the flow.
+    A plugin gets a file's address at the host's file service, as from Dify. A person gets the file's path on this
+    machine, because the service ends with the flow.
     """
 
     def __init__(self, host: ToolHost | None) -> None:
@@ -36,11 +36,11 @@ class FileService(
         return self._host.server
 
     def uploaded(self, files: Sequence[LocalFile]) -> ArrayFileSegment:
-        """Those that a person gives, as a variable: an empty list needs its type, too."""
+        """Converts a user's files to the value of a variable. An empty list needs a type, too."""
         return ArrayFileSegment(value=[self._uploaded(file) for file in files])
 
-    def field(self, value: Any) -> object:  # noqa: ANN401 - of a form
-        """With the engine's files in the place of a person's."""
+    def field(self, value: Any) -> object:  # noqa: ANN401 - any value of a field
+        """Replaces a user's files in the value of a field with the engine's file objects."""
         match value:
             case LocalFile():
                 return self._uploaded(value)
@@ -54,7 +54,7 @@ class FileService(
         return _file(described, FileTransferMethod.LOCAL_FILE, self._server.id_of(described["url"]))
 
     def made(self, file_id: str) -> File:
-        """By a tool."""
+        """Returns a file that a tool made."""
         return _file(self._tool_file(file_id).output(), FileTransferMethod.TOOL_FILE, file_id)
 
     def _tool_file(self, file_id: str) -> ToolFile:
@@ -66,7 +66,7 @@ class FileService(
     @property
     @override
     def multimodal_send_format(self) -> str:
-        """Models get bytes: an address of this machine is of no use to them."""
+        """Models get the bytes of a file, because they cannot reach an address on this machine."""
         return "base64"
 
     @override
@@ -112,7 +112,7 @@ class FileService(
         raise HostError(f"devhost fetches no file from another server: {url}")
 
     def _never(self, *_: object, **__: object) -> NoReturn:
-        """The engine asks for none of these, which its interface has for Dify's own code."""
+        """Raises HostError. Only Dify's own code calls these methods of the interface; the engine does not."""
         raise HostError("devhost has no such part of Dify's file storage")
 
     storage_load = _never

@@ -1,6 +1,6 @@
-"""What the engine does not take of a file: the data of each node, and the graph.
+"""Finds what the engine rejects in a flow's file: in the data of each node, and in the graph.
 
-In: a flow's file, or as a program its path. Out: sentences, or as a program JSON.
+As a program, this module takes the path of the file and prints the sentences as JSON.
 """
 
 import json
@@ -24,6 +24,7 @@ from devhost.text import describe
 
 
 def refusals(file: FlowFile) -> list[str]:
+    """Returns a sentence for each objection of the engine. The graph is checked only if all nodes are valid."""
     script = Script(place=str(file.path))
     models = ScriptedModels(script, script)
     playing = RunningTurn(file, FlowTurn(), TurnContext(None, models, allowed=OutsideAccess(http=True, code=True)))
@@ -38,12 +39,12 @@ def refusals(file: FlowFile) -> list[str]:
 
 
 def _wrong_data(playing: RunningTurn, state: RuntimeState) -> Iterator[str]:
-    """Looks at every node, because the engine stops at the first wrong one."""
+    """Checks every node, because the engine itself stops at the first invalid one."""
     factory = factory_of(playing, state)
     for config in factory.graph_config["nodes"]:
         node = playing.file.nodes.get(config["id"])
         try:
-            if node is not None:  # notes on the canvas are none
+            if node is not None:  # notes on the canvas are not nodes
                 factory.validate_node(NodeConfigDictAdapter.validate_python(config))
         except ValidationError as error:
             yield f"{node}: {describe(error)}"

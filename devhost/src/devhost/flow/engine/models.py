@@ -1,4 +1,4 @@
-"""devhost's models in the place of those that Dify's model plugins bring."""
+"""Connects devhost's models to the engine, in place of the models of Dify's model plugins."""
 
 import json
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ from devhost.trace.flow import FlowNode
 
 
 class AskedModel:
-    """The model of a node, looked for only when it is asked: a node may not run, and a tool may ask no model."""
+    """The model of a node. It is looked up on first use, because a node may not run and a tool may need no model."""
 
     def __init__(self, node: FlowNode, playing: RunningTurn) -> None:
         self._node = node
@@ -57,32 +57,32 @@ class AskedModel:
 
 
 class PastMessages(PromptMessageMemory):
-    """The conversation before a turn, as nodes with memory get it."""
+    """The conversation before a turn, for nodes with memory."""
 
     def __init__(self, messages: Sequence[JsonObject]) -> None:
-        """`messages`: those of users and assistants, the oldest first."""
+        """`messages` are user and assistant messages, oldest first."""
         self._messages = messages
 
     @override
     def get_history_prompt_messages(
         self, max_token_limit: int = WINDOW_TOKENS, message_limit: int | None = None
     ) -> Sequence[PromptMessage]:
-        """`message_limit` counts turns: Dify's message is a question with its answer."""
+        """Returns the newest messages. `message_limit` counts turns: Dify's message is a question with its answer."""
         kinds: dict[str, type[PromptMessage]] = {"user": UserPromptMessage, "assistant": AssistantPromptMessage}
         kept = window(self._messages, tokens=max_token_limit, turns=message_limit)
         return [kinds[message["role"]].model_validate(message) for message in kept]
 
 
 class PromptsAsSaved(PromptMessageSerializerProtocol):
-    """As a node's process data have them: role and text."""
+    """Serializes prompts as they appear in a node's process data, with role and text."""
 
     @override
     def serialize(self, *, model_mode: LLMMode, prompt_messages: Sequence[PromptMessage]) -> list[JsonObject]:
         return [{"role": message.role.value, "text": message.get_text_content()} for message in prompt_messages]
 
 
-# A model's answer as the engine has it. For structured output it is an object of a JSON Schema: text around the JSON
-# and small mistakes in it are repaired, as in Dify, with the same library.
+# Converts a model's answer to the engine's types. Structured output must be a JSON object. Text around the JSON is
+# removed and small mistakes in it are repaired, as in Dify and with the same library.
 
 
 class NotStructuredError(ValueError):
@@ -90,13 +90,14 @@ class NotStructuredError(ValueError):
 
 
 def engine_chunk(said: JsonObject) -> LLMResultChunk:
-    """From a chunk as `devhost.models.backend.chunk` makes it."""
+    """Converts a chunk that `devhost.models.backend.chunk` made."""
     usage = said["delta"]["usage"]
     delta = {**said["delta"], "usage": None if usage is None else LLMUsage.from_metadata(usage)}
     return LLMResultChunk.model_validate({**said, "delta": delta})
 
 
 def structured(model: str, chunks: Iterable[LLMResultChunk]) -> Generator[LLMResultChunk]:
+    """Yields the chunks and then the object in their text. Raises NotStructuredError if the text contains no object."""
     text = ""
     for each in chunks:
         text += each.delta.message.get_text_content()
@@ -110,20 +111,20 @@ def structured(model: str, chunks: Iterable[LLMResultChunk]) -> Generator[LLMRes
 
 
 KINDS = {kind.__name__: kind for kind in InvokeError.__subclasses__()}
-"""A provider's failures as the engine's nodes know them."""
+"""The engine's exceptions for failures of a provider, by class name."""
 
 
 class NodeModel(AskedModel, LLMProtocol):
-    """The model of one LLM, question classifier or parameter extractor node, as the engine calls it.
+    """The model of one LLM, Question Classifier or Parameter Extractor node, as the engine calls it.
 
-    Of one run of a node: what runs side by side shares is the backend.
+    Each run of a node has its own instance. Runs in parallel share only the backend.
     """
 
     provider = ""
-    """As the file has it: the engine keeps only the last part."""
+    """The provider's full name from the file. The engine keeps only the last part of it."""
     parameters: Mapping[str, Any] = {}
     stop: Sequence[str] | None = None
-    """Dify keeps the texts that end an answer among the model's parameters."""
+    """The stop sequences, which Dify keeps among the model's parameters."""
 
     def __init__(self, node: FlowNode, config: ModelConfig, playing: RunningTurn) -> None:
         super().__init__(node, playing)
@@ -139,14 +140,14 @@ class NodeModel(AskedModel, LLMProtocol):
     @property
     @override
     def model_name(self) -> str:
-        """A scripted model answers under any name: then it is the node's."""
+        """The name of the model. A scripted model takes its name from the node."""
         if self.description.scripted:
             return self._config.name
         return self.description.name
 
     @override
     def get_model_schema(self) -> AIModelEntity:
-        """Dify hides from strategies that a model can answer in a schema: here every model can."""
+        """Describes the model, always with support for structured output. Dify hides this feature from strategies."""
         entity = self.description.selector(())["entity"]
         features = [*entity["features"], ModelFeature.STRUCTURED_OUTPUT]
         return AIModelEntity.model_validate({**entity, "model": self.model_name, "features": features})
@@ -156,10 +157,10 @@ class NodeModel(AskedModel, LLMProtocol):
         return sum(estimated_tokens(message.get_text_content()) for message in prompt_messages)
 
     @override
-    def invoke_llm(  # type: ignore[override]  # the protocol's overloads tell the results apart by `stream`
+    def invoke_llm(  # type: ignore[override]  # the protocol has an overload for each value of `stream`
         self, *, stream: bool, **asked: Any
     ) -> LLMResult | Generator[LLMResultChunk]:
-        """`asked`: as of `_chunks`."""
+        """`asked` are the other arguments of `_chunks`."""
         chunks = self._chunks(stream=stream, **asked)
         if stream:
             return chunks
@@ -169,8 +170,11 @@ class NodeModel(AskedModel, LLMProtocol):
     def invoke_llm_with_structured_output(  # type: ignore[override]
         self, *, json_schema: Mapping[str, Any], model_parameters: Mapping[str, Any], **asked: Any
     ) -> Generator[LLMResultChunk]:
-        """The engine's only caller streams. The parameters have the names of Dify's OpenAI plugin."""
-        schema = json.dumps({"name": "llm_response", "schema": json_schema}, ensure_ascii=False)  # Dify's name for all
+        """Streams an answer that fits a JSON Schema. The engine calls this method only for streams.
+
+        The parameters are named as in Dify's OpenAI plugin.
+        """
+        schema = json.dumps({"name": "llm_response", "schema": json_schema}, ensure_ascii=False)  # Dify's fixed name
         parameters = {**model_parameters, "response_format": "json_schema", "json_schema": schema}
         return structured(self.model_name, self._chunks(model_parameters=parameters, tools=None, **asked))
 
@@ -206,5 +210,5 @@ class NodeModel(AskedModel, LLMProtocol):
                 yield from map(engine_chunk, self._playing.around.heard(self._node, "llm", asked, said))
             except ModelCallError as error:
                 raise KINDS.get(error.error_type, InvokeError)(error.message) from error
-            except (ApiCallError, ApiStalledError) as error:  # what a script makes of Dify's API
+            except (ApiCallError, ApiStalledError) as error:  # failures of Dify's API that a script simulates
                 raise InvokeError(str(error) or "the API does not answer") from error

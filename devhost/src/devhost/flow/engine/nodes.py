@@ -1,4 +1,4 @@
-"""The nodes that ask Dify's services in Dify, and devhost here."""
+"""Nodes that call Dify's services when they run in Dify, and call devhost here."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,11 +46,11 @@ from devhost.tools.tool import Tool, call_tool
 from devhost.trace.flow import FlowNode
 
 LOGGED = ("label", "parent_id", "error", "status", "data")
-"""What stands in the engine's events as in the messages of a strategy."""
+"""The fields of a log entry that are the same in the engine's events and in a strategy's messages."""
 
 
 class _Playing:
-    """The base of nodes that the engine does not have. A node belongs to the turn `playing`."""
+    """Base class of the nodes that the engine does not have. Each node belongs to the turn `playing`."""
 
     def __init__(self, node_id: str, data: BaseNodeData, *, playing: RunningTurn, **parts: object) -> None:
         super().__init__(node_id=node_id, data=data, **parts)  # type: ignore[call-arg] # the engine's Node
@@ -69,9 +69,10 @@ class AgentNodeData(BaseNodeData):
 
 
 class AgentNode(_Playing, Node[AgentNodeData]):
-    """A strategy's run as the engine's events, by the rules of `devhost.node`, recorded from Dify's own node.
+    """An Agent node, which converts a strategy's run to the engine's events.
 
-    The engine's error branch, default value and retry apply to a failed run.
+    The conversion follows the rules of `devhost.node`, which were recorded from Dify's own node. The engine's error
+    branch, default value and retry apply to a failed run.
     """
 
     node_type = BuiltinNodeTypes.AGENT
@@ -98,7 +99,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         strategy = meant.strategy
         parameters = self.node_data.agent_parameters
         entities = [tool.entity for tool in around.tools]
-        pool = self.runtime_state.variable_pool.flatten()  # by `node.name`
+        pool = self.runtime_state.variable_pool.flatten()  # the keys are `node.name`
         variables = for_plugins({name: value for name, value in pool.items() if NAME.fullmatch(name)})
         known = NodeVariables(variables)
         data = self._node.data
@@ -106,7 +107,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         settings = panel_settings(
             strategy, parameters, known, model.description, self._memory(), entities, is_legacy=is_legacy
         )
-        # What the node's row shows: the parameters before their cast, without those that the pickers fill.
+        # The node's row shows the parameters before they are cast, without those that the pickers fill.
         shown = {name: resolved(each, known) for name, each in settings.items() if not isinstance(each, PickedValue)}
         run = partial(
             host.run,
@@ -125,7 +126,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
                 self._playing.runs[self.execution_id] = (said, model.description)
                 if said.was_stopped:
                     self._playing.ending.wait()
-                for output in sorted(streamed):  # an Answer node waits for the end of each before it goes on
+                for output in sorted(streamed):  # an Answer node waits until each of these outputs ends
                     yield self._chunk(output, "", is_final=True)
                 yield StreamCompletedEvent(node_run_result=self._result(said, host.secrets.masked(shown)))
             elif (event := self._event(said)) is not None:
@@ -133,7 +134,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
                 yield event
 
     def _memory(self) -> list[JsonObject]:
-        """Dify's Agent node reads the size of the window even where the window is off."""
+        """Returns the node's memory. As in Dify's Agent node, the window's size applies even if the window is off."""
         match self.node_data.get("memory"):
             case {"window": {"size": int(turns)}}:
                 return window(self._playing.turn.history, turns=turns)
@@ -194,7 +195,7 @@ class KnowledgeNodeData(BaseNodeData):
 
 
 class KnowledgeNode(_Playing, Node[KnowledgeNodeData]):
-    """Whatever the query is, it finds the segments that a test wants to be found."""
+    """A Knowledge Retrieval node that always finds the segments in the script, whatever the query is."""
 
     node_type = BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL
 
@@ -211,14 +212,14 @@ class KnowledgeNode(_Playing, Node[KnowledgeNodeData]):
 
 
 class LocalCode(CodeExecutorProtocol):
-    """Runs code nodes: the program that Dify sends to its sandbox runs in a process on this machine."""
+    """Runs Code nodes. The program that Dify sends to its sandbox runs in a process on this machine."""
 
     def __init__(self, limits: HostLimits) -> None:
         self._limits = limits
 
     @override
     def execute(self, *, language: CodeLanguage, code: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """How inputs go in and a result comes out is the engine's own, although it has no public name."""
+        """Runs the code. The engine's transformer, which is private, encodes the inputs and decodes the result."""
         transformer = _transformer_for(language)
         program = transformer.build_program(code=code, inputs=inputs)
         return transformer.parse_result(run_program(language.value, program.code, self._limits))
@@ -229,7 +230,7 @@ class LocalCode(CodeExecutorProtocol):
 
 
 class LimitedTemplates(Jinja2TemplateRenderer):
-    """Renders prompts and template nodes. A file from someone else must not run code here, nor cost without end."""
+    """Renders prompts and Template nodes. Templates from someone else must not run code or use unlimited resources."""
 
     def __init__(self, limits: HostLimits) -> None:
         self._limits = limits
@@ -243,7 +244,7 @@ class LimitedTemplates(Jinja2TemplateRenderer):
 
 
 def _with_plain_files(value: Any) -> Any:  # noqa: ANN401 - values of a flow
-    """A copy in which each file is an object with its fields, as a Code node gets it."""
+    """Returns a copy in which each file is an object with the file's fields, as in a Code node."""
     match value:
         case File():
             return value.to_dict()
@@ -257,14 +258,16 @@ def _with_plain_files(value: Any) -> Any:  # noqa: ANN401 - values of a flow
 
 @dataclass(frozen=True)
 class _Prepared:
+    """A tool that is ready to be called."""
+
     tool: Tool
     parameters: Sequence[ToolRuntimeParameter]
     settings: JsonObject = field(repr=False)
-    """The panel's values."""
+    """The values from the node's panel."""
 
 
 class ToolRuntime(ToolNodeRuntimeProtocol):
-    """The tool of one run of a Tool node."""
+    """Runs the tool of one Tool node."""
 
     def __init__(self, node: FlowNode, playing: RunningTurn) -> None:
         self._node = node
@@ -274,7 +277,10 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
     def get_runtime(
         self, *, node_data: ToolNodeData, variable_pool: VariablePool | None, **_: object
     ) -> ToolRuntimeHandle:
-        """`variable_pool` is None for a node of an older Dify, whose settings are plain values."""
+        """Looks up the tool and its settings.
+
+        `variable_pool` is None for a node from an older version of Dify, whose settings are plain values.
+        """
         with self._playing.mistakes.watched(ToolNodeError):
             tools = {(tool.provider, tool.name): tool for tool in self._playing.around.tools}
             found = meant_tool(node_data.provider_id, node_data.tool_name, tools)
@@ -312,7 +318,7 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
         if host is None:
             raise HostError(f"{self._node} needs a tool plugin, and none was started")
         calls = host.calls(AskedModel(self._node, self._playing), self._playing.around.tools)
-        # `devhost tool` shows the rules of Dify that a tool breaks without failing.
+        # Rules of Dify that a tool breaks without failing are ignored here; `devhost tool` shows them.
         files = FileMessages(host.files, host.limits, lambda *_: None)
         try:
             yield from self._playing.ending.until_stopped(call_tool(tool, parameters, files, calls.answer))
@@ -325,7 +331,7 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
 
     @override
     def get_usage(self, *, tool_runtime: ToolRuntimeHandle) -> LLMUsage:
-        """A plugin's tool has none: its own calls of models are not the node's."""
+        """Returns zero usage, because the model calls of a plugin's tool do not count for the node."""
         return LLMUsage.empty_usage()
 
     @override
@@ -334,7 +340,10 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
 
 
 def settings_of(declared: Iterable[Parameter], data: ToolNodeData, pool: VariablePool | None) -> JsonObject:
-    """What the panel of a Tool node sets, before its cast. `pool`: None for a node of an older Dify."""
+    """Returns the values from a Tool node's panel before they are cast.
+
+    `pool` is None for a node from an older version of Dify.
+    """
     given = {**data.tool_configurations, **{name: each.model_dump() for name, each in data.tool_parameters.items()}}
     if pool is None:
         return panel_values(declared, given, None)
@@ -355,7 +364,7 @@ def _resolved(setting: JsonObject, pool: VariablePool) -> object:
 
 
 def _words(failure: RunFailure | RefusedCallError, provider: str) -> str:
-    """As Dify's node words what its plugin client raises."""
+    """Formats a failure as Dify's node formats the exceptions of its plugin client."""
     match failure:
         case InvocationError():
             return (
@@ -364,7 +373,7 @@ def _words(failure: RunFailure | RefusedCallError, provider: str) -> str:
             )
         case NodeFailedError():
             return failure.shows
-        case RefusedCallError():  # of a recording, which has the words of the node
+        case RefusedCallError():  # from a recording, which already has the words of the node
             return str(failure)
         case _:
             return f"Failed to invoke tool, error: {failure}"

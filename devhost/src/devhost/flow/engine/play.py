@@ -1,4 +1,4 @@
-"""Plays one turn of a flow on the engine, from pause to pause, and says what happens in devhost's words."""
+"""Plays one turn of a flow on the engine, from pause to pause, and reports what happens as devhost's events."""
 
 import logging
 import time
@@ -50,12 +50,15 @@ from devhost.script import FormAnswer
 from devhost.text import describe
 from devhost.trace import flow
 
-# The engine logs each failure with its traceback, besides the event that tells of it.
+# The engine logs each failure with its traceback, although an event reports it too.
 logging.getLogger("graphon").addHandler(logging.NullHandler())
 
 
 class StopChannel:
-    """A person's stop is the engine's one command. It looks every 0.1 s, and when a node has ended."""
+    """Passes a user's stop request to the engine, as its only command.
+
+    The engine checks for commands every 0.1 s and after each node.
+    """
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
@@ -66,18 +69,18 @@ class StopChannel:
         return []
 
     def send_command(self, command: Command) -> None:
-        """Only layers of the engine and `request_abort` do; here there are no layers, and that is not called."""
+        """Does nothing. Only the engine's layers and `request_abort` send commands, and devhost uses neither."""
 
 
 class EngineRun:
-    """A part of a turn: from its beginning, or from a pause, to the next pause or the end.
+    """A part of a turn: from the beginning or a pause to the next pause or the end.
 
-    Each has an engine of its own, because a person may take days to answer a form: Dify writes the state down and
-    forgets the engine.
+    Each part has its own engine, because a person may take days to answer a form: Dify saves the state and discards
+    the engine.
     """
 
     def __init__(self, playing: RunningTurn, state: RuntimeState, answers: ResponseStreamFilter) -> None:
-        """`answers` lets through the text that belongs to an Answer node, when it is that node's turn."""
+        """`answers` holds the text of each Answer node back until it is that node's turn."""
         playing.ending.execution = state.graph_execution
         self._playing = playing
         self._state = state
@@ -89,7 +92,7 @@ class EngineRun:
             file_runtime=playing.files,
         )
         self.paused: GraphRunPausedEvent | None = None
-        """The last event, if forms are open."""
+        """The last event if a form is open; otherwise None."""
 
     @classmethod
     def first(cls, playing: RunningTurn) -> Self:
@@ -100,13 +103,13 @@ class EngineRun:
 
     @classmethod
     def after_pause(cls, playing: RunningTurn, state: str, said: str) -> Self:
-        """From what the stretch before has written."""
+        """Continues from the state and the answers that the previous part returned from `written`."""
         answers = ResponseStreamFilter()
         answers.loads(said)
         return cls(playing, RuntimeState.from_snapshot(state), answers)
 
     def written(self) -> tuple[str, str]:
-        """Its state and its answers; only after the last event."""
+        """Serializes the state and the answers. Call this only after the last event."""
         return self._state.dumps(), self._answers.dumps()
 
     def events(self) -> Generator[EngineEvent]:
@@ -115,19 +118,19 @@ class EngineRun:
             yield from filter_engine_events(said, context=context, filters=[self._answers])
 
     def _said(self) -> Generator[EngineEvent]:
-        """The engine raises what it has told already with its last event."""
+        """Yields the engine's events. An exception is ignored, because the last event has already reported it."""
         try:
             yield from self._engine.run()
-        except Exception:  # noqa: BLE001 - the last event had its words
+        except Exception:  # noqa: BLE001 - the last event has reported it
             return
 
     def told(self) -> Iterator[flow.FlowEvent]:
-        """The events in devhost's words; the first mistake is raised."""
+        """Yields devhost's events. Raises the first fatal error."""
         with closing(self.events()) as events:
             try:
                 for event in events:
                     self._playing.mistakes.raise_first()
-                    with use_workflow_file_runtime(self._playing.files):  # it is asked for the addresses of files
+                    with use_workflow_file_runtime(self._playing.files):  # provides the addresses of files
                         told = list(self._told(event))
                     yield from told
             finally:
@@ -135,7 +138,7 @@ class EngineRun:
                     self._playing.ending.end()
 
     def _told(self, event: EngineEvent) -> Iterator[flow.FlowEvent]:  # noqa: C901 - one case per event
-        """Events without a use here, such as the engine's own beginning, become none."""
+        """Converts an event of the engine. Events that devhost does not use, such as the flow's start, are dropped."""
         match event:
             case NodeEvent(node_id=flow.BEFORE_ONE_NODE):
                 return
@@ -166,7 +169,7 @@ class EngineRun:
                 yield self._flow_ended("failed", self._state.outputs, event.error)
 
     def stays_paused(self, paused: GraphRunPausedEvent, error: str) -> flow.FlowEnded:
-        """The turn ends there, because a form stays open."""
+        """Returns the last event of a turn that stays paused because a form has no answer."""
         with use_workflow_file_runtime(self._playing.files):
             return self._flow_ended("paused", paused.outputs, error)
 
@@ -197,7 +200,10 @@ class EngineRun:
         return self._playing.file.nodes[event.node_id]
 
     def _round(self, event: NodeEvent) -> int | None:
-        """The engine counts from 0; a node of a loop in an iteration has both numbers."""
+        """Returns the round of the node's loop or iteration, counted from 1. The engine counts rounds from 0.
+
+        If a loop is inside an iteration, its nodes have the round numbers of both.
+        """
         container = self._node(event).container
         if container is None:
             return None
@@ -213,7 +219,7 @@ class EngineRun:
 
 
 def graph_of(playing: RunningTurn, state: RuntimeState) -> Graph:
-    """FlowFileError for what the engine does not take."""
+    """Builds the engine's graph. Raises FlowFileError if the engine rejects the graph."""
     file = playing.file
     factory = factory_of(playing, state)
     try:
@@ -235,7 +241,7 @@ def factory_of(playing: RunningTurn, state: RuntimeState) -> FlowNodeFactory:
 
 
 def play(file: FlowFile, turn: FlowTurn, around: TurnContext) -> Iterator[flow.FlowEvent]:
-    """A mistake of the command, or in devhost, is raised: see `Mistakes`."""
+    """Plays one turn and yields its events. Errors in the command or in devhost are raised: see `FatalErrors`."""
     playing = RunningTurn(file, turn, around)
     stretch = EngineRun.first(playing)
     yield from stretch.told()

@@ -1,4 +1,4 @@
-"""One turn on the engine: what its nodes share, how it ends early, its forms, its variables."""
+"""The state of one turn on the engine: what its nodes share, how it ends early, its forms and its variables."""
 
 import queue
 import time
@@ -39,28 +39,32 @@ from devhost.trace.flow import FIELD, TIMEOUT, AskedField, FormAsked
 
 @dataclass
 class EarlyEnd:
-    """How a turn ends before its nodes do: a person stops it, or a branch fails while others still work.
+    """Ends a turn before its nodes have finished: a person stops it, or a branch fails while others are running.
 
-    What agents, tools and models still send is dropped then, as in Dify: their plugins and providers are not told.
+    As in Dify, everything that agents, tools and models send after that is dropped. Their plugins and providers are
+    not notified.
     """
 
     stop: Stop
     execution: GraphExecution | None = None
-    """The engine's record of the stretch that is played."""
+    """The engine's record of the part of the turn that is running."""
     is_over: bool = False
 
     def end(self) -> None:
-        """The engine has no more events."""
+        """Marks the turn as over when the engine has no more events."""
         self.is_over = True
         self.stop.request()
 
     def wait(self) -> None:
-        """Until the engine knows of the stop: a node that ended before would fail, and take an error branch."""
+        """Waits until the engine has noticed the stop.
+
+        If a node ended earlier, the engine would treat the node as failed and follow its error branch.
+        """
         while not (self.is_over or (self.execution is not None and self.execution.aborted)):
             time.sleep(0.01)
 
     def until_stopped[T](self, values: Iterable[T]) -> Iterator[T]:
-        """The values as they come; RunStoppedError as soon as the turn ends."""
+        """Yields the values as they arrive. Raises RunStoppedError as soon as the turn ends."""
 
         def read(put: Callable[[T], None]) -> None:
             for value in values:
@@ -78,7 +82,7 @@ class EarlyEnd:
 
 
 class ThreadStream[T]:
-    """What `work` passes to its argument; it runs in a thread, because it may not send anything for a long time."""
+    """The values that `work` passes to its callback. `work` runs in a thread, because it may block for a long time."""
 
     def __init__(self, work: Callable[[Callable[[T], None]], None]) -> None:
         self._work = work
@@ -100,7 +104,7 @@ class ThreadStream[T]:
                     return
 
     def stop(self) -> None:
-        """May be called from a signal handler: it takes no lock."""
+        """Stops the stream. A signal handler may call this, because it takes no lock."""
         self._stopped = True
         self._said.put(None)
 
@@ -117,15 +121,15 @@ class ThreadStream[T]:
         self._said.put((value,))
 
 
-# Human Input on the engine: a form pauses the flow until it has an answer.
+# Human Input nodes on the engine: a form pauses the flow until the form is answered.
 
 ACTION = "__action_id"
 CONTENT = "__rendered_content"
-"""Outputs that a form has besides its fields."""
+"""The outputs that a form has in addition to its fields."""
 
 
 def _asked(form: Form, session: str, pool: ReadOnlyVariablePool, given: Mapping[str, str]) -> FormAsked:
-    """With the values of its variables, and what a script fills in."""
+    """Returns a form with the values of its variables and the values that a script fills in."""
 
     def read(source: ValueSource | None) -> object:
         if source is None or source.type == "constant":
@@ -149,10 +153,10 @@ def _asked(form: Form, session: str, pool: ReadOnlyVariablePool, given: Mapping[
 
 
 class Forms:
-    """The forms of one turn. A node in an iteration asks several times; answers are taken in the order asked."""
+    """The forms of one turn. A node in an iteration asks several times, and its answers are used in that order."""
 
     def __init__(self, file: FlowFile, given: GivenAnswers) -> None:
-        """`given`: by a script, which may only fill in fields."""
+        """`given` contains the answers of a script, which may only fill in fields."""
         self._file = file
         self._given = given
         self._asked: dict[str, FormAsked] = {}
@@ -168,7 +172,7 @@ class Forms:
         return PauseRequested(session)
 
     def open(self, event: GraphRunPausedEvent) -> tuple[FormAsked, ...]:
-        """Those that the flow is paused for."""
+        """Returns the forms that the flow is waiting for."""
         return tuple(self._asked[reason.session_id] for reason in event.reasons if isinstance(reason, HitlRequired))
 
     def answer(self, form: FormAsked, answer: FormAnswer) -> None:
@@ -176,7 +180,7 @@ class Forms:
 
 
 def _decided(form: FormAsked, answer: FormAnswer) -> HITLDecision:
-    """Handles and outputs as of graphon 0.5.0, whose node had them in itself."""
+    """Returns the branch and the outputs of a form. In graphon 0.5.0, the Human Input node itself set these."""
     if answer.button == TIMEOUT:
         return Expired(TIMEOUT, {ACTION: build_segment("")})
     values = {each.name: build_segment(answer.values[each.name]) for each in form.fields}
@@ -186,11 +190,13 @@ def _decided(form: FormAsked, answer: FormAnswer) -> HITLDecision:
 
 
 class FatalErrors:
-    """Mistakes in the command or in devhost, which end a flow at once. Thread-safe, because nodes run side by side.
+    """Errors in the command or in devhost, which end a flow at once.
 
-    A failure of the flow itself fails its node, and the engine's retry, error branch and default value apply. A
-    mistake, such as a node without turns in the script, is not the flow's: no branch of it may hide it. The engine
-    cannot tell the two apart, so that devhost's nodes do everything inside `watched()`.
+    This class is thread-safe, because nodes run in parallel.
+
+    A failure of the flow itself fails its node, and the engine's retry, error branch and default value apply. A fatal
+    error, such as a node without turns in the script, is not part of the flow, so no error branch may hide it. The
+    engine cannot tell the two apart. That is why devhost's nodes do all their work inside `watched()`.
     """
 
     def __init__(self) -> None:
@@ -198,9 +204,9 @@ class FatalErrors:
 
     @contextmanager
     def watched(self, *failures: type[Exception]) -> Iterator[None]:
-        """Notes every exception but a `RunFailure` and `failures`, which are the flow's own.
+        """Records every exception except `RunFailure` and `failures`, which are failures of the flow itself.
 
-        After a mistake no further node does anything: the mistake is raised at once.
+        After a fatal error, every further node raises the same error at once.
         """
         self.raise_first()
         try:
@@ -217,17 +223,17 @@ class FatalErrors:
 
 @dataclass
 class RunningTurn:
-    """What the nodes of one turn share."""
+    """The state that the nodes of one turn share."""
 
     file: FlowFile
     turn: FlowTurn
     around: TurnContext
     started: dict[str, datetime] = field(default_factory=dict)
-    """When each execution of a node first began: after a pause, the engine begins that of the form once more."""
+    """The time when each execution of a node first began. After a pause, the engine starts the form's node again."""
     runs: dict[str, tuple[Run, ModelDescription]] = field(default_factory=dict)
-    """The runs of strategies with their models, by the id of the node's execution."""
+    """The runs of strategies and their models, by the id of the node's execution."""
     retries: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """The errors of the tries that failed, by the id of the node's execution."""
+    """The errors of failed attempts, by the id of the node's execution."""
 
     def __post_init__(self) -> None:
         self.run_id = str(uuid.uuid4())
@@ -241,10 +247,11 @@ class RunningTurn:
             return self.forms.decide(context)
 
 
-# The engine's variable pool: filled before a turn, and read by devhost's nodes as plain JSON.
+# The engine's variable pool is filled before a turn, and devhost's nodes read it as plain JSON.
 
 
 def filled_pool(playing: RunningTurn) -> VariablePool:
+    """Returns a pool with the variables of the system, the environment, the conversation and the Start node."""
     file = playing.file
     turn = playing.turn
     pool = VariablePool()
@@ -266,7 +273,7 @@ def filled_pool(playing: RunningTurn) -> VariablePool:
 
 
 def _selector(file: FlowFile, name: str) -> tuple[str, str]:
-    """The selector of an input: a field of the Start node, or a variable of the node that is played alone."""
+    """Returns the selector of an input: a Start node's field, or a variable that a node played alone refers to."""
     if not file.alone:
         return file.start.id, name
     source, _, variable = name.partition(".")
@@ -274,7 +281,7 @@ def _selector(file: FlowFile, name: str) -> tuple[str, str]:
 
 
 def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
-    """The value in its declared type, which the Variable Assigner asks for. An empty list has no own type."""
+    """Converts a value to its declared type for the Variable Assigner. An empty list does not show its type."""
     try:
         declared = SegmentType(variable.value_type)
         if value is None:
@@ -288,18 +295,19 @@ def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
 
 
 def plain(values: Mapping[str, Any]) -> JsonObject:
-    """Segments and files as JSON."""
+    """Converts segments and files to JSON."""
     return dict(WorkflowRuntimeTypeConverter().to_json_encodable(values))
 
 
 def for_plugins(values: Mapping[str, Any]) -> JsonObject:
+    """Converts segments and files to JSON for a plugin."""
     return dict(_ForPlugins().to_json_encodable(values))
 
 
 class _ForPlugins(WorkflowRuntimeTypeConverter):
     @override
     def value_to_json_encodable_recursive(self, value: Any) -> Any:
-        """A plugin reaches a file at the file service."""
+        """Gives each file its address at the file service, from which plugins can load the file."""
         if isinstance(value, File):
             return {**value.to_dict(), "url": value.generate_url(for_external=False)}
         return super().value_to_json_encodable_recursive(value)

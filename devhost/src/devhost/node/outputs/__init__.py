@@ -1,4 +1,4 @@
-"""What an Agent node leaves behind: text, files, JSON, variables, usage, the log tree, an error, and findings.
+"""The results of an Agent node: text, files, JSON, variables, usage, the log tree, an error, and findings.
 
-A `Finding` names a rule of Dify's that the run broke.
+A `Finding` names a rule of Dify that the run broke.
 """

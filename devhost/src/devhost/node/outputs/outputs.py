@@ -1,4 +1,4 @@
-"""The Agent node's outputs, folded from a strategy's messages, and the findings about them."""
+"""Builds the Agent node's outputs from a strategy's messages, and collects the findings about them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,17 +19,19 @@ from devhost.words import MOST_DIGITS
 
 NODE_ID = "agent"
 REFUSED = "refused"
-"""What this repository's strategies call a tool call that they did not send, in the data of its entry."""
+"""The status that this repository's strategies log for a tool call that they did not send."""
 OPEN = "start"
-"""The status of an entry that has begun and not ended."""
+"""The status of a log entry that has begun but not ended."""
 LOGGED = ("id", "parent_id", "error", "status", "data", "label")
-"""What an entry keeps of its message as it came, in the order of `outputs.json`."""
+"""The fields that a log entry copies from its message, in the order of `outputs.json`."""
 DEEPEST = 24
-"""Levels of the tree. Dify has no limit, but no log for people has so many, and a page nests only so far."""
+"""The maximum depth of the log tree. Dify has no limit, but no readable log is so deep, and a page cannot show it."""
 
 
 @dataclass
 class LogEntry:
+    """An entry of the log, with the entries below it."""
+
     id: str
     parent_id: str | None
     label: str
@@ -41,31 +43,34 @@ class LogEntry:
 
     @property
     def every(self) -> Iterator["LogEntry"]:
-        """It, and those below it."""
+        """The entry itself and all entries below it."""
         yield self
         for child in self.children:
             yield from child.every
 
     @property
     def unsaid(self) -> JsonObject:
-        """Its data without what its label says: an entry `NOTE x` may have `note: x`."""
+        """The entry's data without what its label already says: an entry `NOTE x` may have `note: x`."""
         return {name: value for name, value in self.data.items() if self.label != f"{name.upper()} {value}"}
 
     @property
     def is_refused(self) -> bool:
-        """Whether it is a tool call that the strategy did not send; what the user did not approve is not an error."""
+        """Whether the entry is a tool call that the strategy refused to send.
+
+        A call that the user did not approve has no error, so it does not count.
+        """
         return bool(self.error) and self.data.get("status") == REFUSED
 
     @property
     def reason(self) -> str:
-        """Why it failed; of a refused call with what the model read of it."""
+        """Why the entry failed. For a refused call, this includes the answer that the model got."""
         told = self.data.get("tool_response")
         if not self.is_refused or not isinstance(told, str):
             return self.error or ""
         return f"{self.error}: {re.sub(r'^tool [a-z ]+ error: ', '', told)}"
 
     def stored(self) -> JsonObject:
-        """The entry as in `outputs.json`."""
+        """Returns the entry as in `outputs.json`."""
         return {**{name: getattr(self, name) for name in LOGGED}, "metadata": self.metadata, "node_id": NODE_ID}
 
     def tree(self) -> JsonObject:
@@ -73,11 +78,13 @@ class LogEntry:
 
 
 class AgentLog:
+    """The entries of a strategy's log."""
+
     def __init__(self) -> None:
         self.entries: dict[str, LogEntry] = {}
 
     def add(self, body: JsonObject) -> None:
-        """A known id updates the entry in its place; the entry keeps its parent."""
+        """Adds an entry, or updates the entry with this id, which keeps its position and its parent."""
         kept: JsonObject = {name: body.get(name) for name in LOGGED}
         entry = LogEntry(**kept, metadata=body.get("metadata") or {})
         if known := self.entries.get(entry.id):
@@ -85,13 +92,13 @@ class AgentLog:
         self.entries[entry.id] = entry
 
     def roots(self) -> list[LogEntry]:
-        """The tree. An entry whose parent is missing, or came later, is at the top.
+        """Returns the entries at the top of the tree. An entry is at the top if its parent is missing or came later.
 
-        Below the deepest level, entries stand side by side, so that the depth of a tree is bounded.
+        Entries below the deepest level become siblings, so that the depth of a tree is limited.
         """
         roots: list[LogEntry] = []
         below: dict[str | None, tuple[list[LogEntry], int]] = {}
-        """By id, where the entries below an entry go, and at which level they are."""
+        """Maps an entry's id to the list for the entries below it, and to their level."""
         for entry in self.entries.values():
             siblings, level = below.get(entry.parent_id, (roots, 1))
             siblings.append(entry)
@@ -106,7 +113,7 @@ class AgentLog:
 # A node's usage from `execution_metadata`, read by the rules of graphon 0.7, which have been strict since 0.3.1.
 
 WORKFLOW_TOTALS = ("total_tokens", "total_price", "currency")
-"""The part of `execution_metadata` that Dify keeps beside the outputs, as it was sent."""
+"""The keys of `execution_metadata` whose values Dify stores next to the outputs, unchanged."""
 TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
 Seconds = Annotated[StrictInt | StrictFloat, PlainSerializer(float)]
 
@@ -131,6 +138,7 @@ class _Metadata(BaseModel):
 
 
 def read_usage(metadata: Mapping[str, object]) -> JsonObject:
+    """Parses the usage in `execution_metadata`. Raises NodeFailedError for a value of the wrong type."""
     try:
         read = _Metadata.model_validate(dict(metadata))
     except ValidationError as error:
@@ -141,17 +149,20 @@ def read_usage(metadata: Mapping[str, object]) -> JsonObject:
         ) from error
     if read.total_tokens == 0 and (read.prompt_tokens > 0 or read.completion_tokens > 0):
         read.total_tokens = read.prompt_tokens + read.completion_tokens
-    return read.model_dump(mode="json")  # prices as text, seconds as floats
+    return read.model_dump(mode="json")  # prices become strings, and seconds become floats
 
 
 def no_usage() -> JsonObject:
-    """The usage of a node that has read no JSON, or a list last: graphon writes its prices as 0.0."""
+    """Returns the usage of a node that got no JSON message, or a list in the last one.
+
+    As in graphon, the prices are 0.0.
+    """
     prices = [name for name, field in _Metadata.model_fields.items() if field.annotation is Decimal]
     return _Metadata.model_validate(dict.fromkeys(prices, "0.0")).model_dump(mode="json")
 
 
 def spent(usages: Iterable[Mapping[str, object]]) -> JsonObject:
-    """The sum of what the answers of models reported: tokens, price and seconds; the currency is the last one's."""
+    """Adds up the tokens, prices and seconds that model responses reported. The last response sets the currency."""
     reported = list(usages)
     counts = {name: sum(int(_number(usage.get(name))) for usage in reported) for name in TOKENS}
     currencies = [str(usage["currency"]) for usage in reported if usage.get("currency")]
@@ -164,7 +175,7 @@ def spent(usages: Iterable[Mapping[str, object]]) -> JsonObject:
 
 
 def _number(value: object) -> Decimal:
-    """0 for what is not a number; prices travel as texts."""
+    """Parses a number, or returns 0 for anything else. Prices are sent as strings."""
     try:
         number = Decimal(str(value))
     except InvalidOperation:
@@ -175,24 +186,24 @@ def _number(value: object) -> Decimal:
 
 
 NOT_LOOKED_AT = frozenset({"output-schema-invalid", "output-schema-misfit", "tool-says-nothing", "variable-missing"})
-"""Rules of which Dify checks nothing; `output_schema` only fills its lists of variables."""
+"""Rules that Dify does not check. Dify uses `output_schema` only to list variables."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule of the host that the run broke, whether it failed by it or not, or what devhost alone looks at."""
+    """A rule that the run broke, of Dify or of devhost alone. A broken rule does not always fail the run."""
 
     rule: str
     sentence: str
 
     @property
     def is_of_dify(self) -> bool:
-        """Whether Dify looks at it."""
+        """Whether Dify itself checks the rule."""
         return self.rule not in NOT_LOOKED_AT
 
 
 def _without(value: object, variables: JsonObject) -> object:
-    """An object without the keys whose values are those of variables, and without what is then empty."""
+    """Returns an object without the values that repeat a variable, and without objects that become empty."""
     if not isinstance(value, dict) or not value:
         return value
     if value == variables:
@@ -203,10 +214,10 @@ def _without(value: object, variables: JsonObject) -> object:
 
 @dataclass(frozen=True)
 class NodeOutputs:
-    """The outputs of an Agent node, by the names that other nodes refer to, and its log tree."""
+    """The outputs of an Agent node, under the names that other nodes use, and its log tree."""
 
     text: str = ""
-    """As newer Dify stores it: with every `<think>` closed."""
+    """The text as newer versions of Dify store it, with every `<think>` closed."""
     files: list[JsonObject] = field(default_factory=list)
     json: list[Any] = field(default_factory=list)
     usage: Any = field(default_factory=no_usage)
@@ -214,12 +225,12 @@ class NodeOutputs:
     logs: list[LogEntry] = field(default_factory=list)
     dropped_retriever_resources: int = 0
     workflow_totals: JsonObject = field(default_factory=dict)
-    """What Dify keeps of `execution_metadata` for the sums of the whole workflow."""
+    """The values of `execution_metadata` that Dify keeps for the totals of the whole workflow."""
 
     def json_of_strategy(self) -> list[Any]:
-        """The strategy's objects: without log entries, which come first, and without the placeholder for no JSON.
+        """Returns the strategy's own objects, without the log entries before them and the placeholder for missing JSON.
 
-        What repeats a variable is left out, too, at any depth: variables are shown by themselves.
+        Values that repeat a variable are left out at any depth, because variables are shown separately.
         """
         logged = self.json[sum(1 for root in self.logs for _ in root.every) :]
         values = (_without(value, self.variables) for value in logged if value != {"data": []})
@@ -227,23 +238,25 @@ class NodeOutputs:
 
     @property
     def pending_calls(self) -> list[Any]:
-        """The calls that wait for the user's answer, by the name that strategies give to the variable."""
+        """The tool calls that wait for the user's answer, which strategies put into the variable `pending_calls`."""
         calls = self.variables.get("pending_calls")
         if isinstance(calls, list):
             return calls
         return []
 
     def by_name(self) -> JsonObject:
-        """As other nodes refer to them."""
+        """Returns the outputs and variables by the names that other nodes use."""
         named = {"text": self.text, "usage": self.usage, "files": self.files, "json": self.json}
         return {**named, **self.variables}
 
 
 class OutputsFold:
+    """Builds the outputs of a node from the messages of a strategy."""
+
     def __init__(self, files: ToolFileStore, limits: HostLimits, declared: frozenset[str] = frozenset()) -> None:
-        """`declared`: the variables in the strategy's output_schema."""
+        """`declared` are the variables in the strategy's output_schema."""
         self.messages: list[JsonObject] = []
-        """Those that came, as they came."""
+        """All messages as they were received."""
         self._declared = declared
         self._store = files
         self._file_messages = FileMessages(files, limits, self._found)
@@ -258,7 +271,7 @@ class OutputsFold:
         self._findings: list[Finding] = []
 
     def decoded(self, said: Any) -> JsonObject:  # noqa: ANN401 - any value that the plugin streamed
-        """The message as the daemon passes it on, for `add`. Its error ends the run."""
+        """Returns a message as the daemon passes it on, for `add`. Raises InvocationError, which ends the run."""
         try:
             return agent_message(said)
         except InvocationError as failure:
@@ -266,7 +279,7 @@ class OutputsFold:
             raise
 
     def add(self, data: JsonObject) -> Iterator[Message]:
-        """Folds one message in; yields the messages for the page, with links instead of bytes."""
+        """Adds one message and yields the messages for the page, with links instead of bytes."""
         self.messages.append(data)
         try:
             for message in self._file_messages.transform(read_message(data)):
@@ -277,7 +290,7 @@ class OutputsFold:
             raise
 
     def play(self, said: Iterable[JsonObject]) -> Iterator[Message]:
-        """Folds all messages in; yields what the page gets, which ends with what still waits."""
+        """Adds all messages and yields the messages for the page. A thought that is still open is closed at the end."""
         for data in said:
             yield from self.add(data)
         yield from self._text.finish()
@@ -296,9 +309,9 @@ class OutputsFold:
         )
 
     def findings(self, *, was_stopped: bool = False) -> Iterator[Finding]:
-        """The findings about single messages, then those about the finished outputs.
+        """Yields the findings about single messages, then those about the finished outputs.
 
-        A strategy that a person stopped could not finish what it had begun: that is not found.
+        Log entries and thoughts that are still open are not findings if a person stopped the run.
         """
         yield from self._findings
         for entry in self._log.entries.values():
@@ -345,7 +358,7 @@ class OutputsFold:
         self._files.append(file.output())
 
     def _add_json(self, value: object) -> None:
-        """Each JSON message replaces the usage: with its execution_metadata, or with nothing."""
+        """Adds a JSON message. Its execution_metadata replaces the usage; without such metadata, the usage is reset."""
         had_usage = self._usage["total_tokens"] > 0
         rest = value
         metadata = None

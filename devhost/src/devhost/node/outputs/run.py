@@ -1,4 +1,4 @@
-"""The result of a run: as a value, as JSON, and what the node shows of a failure."""
+"""The result of a run as a value and as JSON, and the error that the node shows."""
 
 import json
 import re
@@ -23,27 +23,29 @@ from devhost.protocol.wire import JsonObject
 from devhost.words import counted
 
 REQUEST_ID = "0123456789"
-"""In place of the id that Dify gives each request."""
+"""The id that replaces the one that Dify gives each request."""
 INVOKE_ERROR = "PluginInvokeError"
-"""With which the daemon wraps what a plugin raises."""
+"""The error type in which the daemon wraps a plugin's exceptions."""
 MODEL_ERRORS = frozenset(
     f"Invoke{kind}Error" for kind in ("Authorization", "BadRequest", "Connection", "RateLimit", "ServerUnavailable")
 )
-"""Dify recognises these by the names of their classes and shows only their sentence."""
+"""Errors that Dify recognizes by their class names. Dify shows only the message of such an error."""
 
 
 @dataclass(frozen=True)
 class NodeError:
+    """The error that a node shows."""
+
     shows: str
     type: str = "WorkflowNodeError"
-    """Empty for an error that the plugin or its caller caused."""
+    """The type of the error; empty for an error that the plugin or its caller caused."""
     inputs_kept: bool = False
 
 
 def plugin_error(text: str) -> "tuple[str, RunError] | None":
-    """What a plugin raised, out of the text of a call that failed for it; None if no plugin's error stands in it.
+    """Extracts a plugin's error from the text of a failed call. Returns None if the text does not contain one.
 
-    With the words before it, such as `invoke tool failed: `.
+    The first part of the result is the text before the error, such as `invoke tool failed: `.
     """
     before, found, wrapped = text.partition(f"{INVOKE_ERROR}: ")
     try:
@@ -57,7 +59,10 @@ def plugin_error(text: str) -> "tuple[str, RunError] | None":
 
 
 def error_line(text: str) -> str:
-    """Why a call failed, such as `KeyError: 'word', tools/search.py:31`, or the text itself if no plugin raised it."""
+    """Returns a plugin's error in a line, such as `KeyError: 'word', tools/search.py:31`.
+
+    A text without a plugin's error is returned unchanged.
+    """
     found = plugin_error(text)
     if found is None:
         return text
@@ -80,19 +85,19 @@ STOPPED: Mapping[str, str] = {
     "empty": "ended without an answer",
     "answer_invalid": "ended without a valid answer",
 }
-"""What each stop reason of this repository's strategies means; README.md lists them."""
+"""The meaning of each stop reason of this repository's strategies. README.md lists the reasons."""
 
 
 @dataclass(frozen=True)
 class RunError:
-    """Why a run did not end well."""
+    """The error that ended a run."""
 
     kind: str
-    """The plugin's own error type, the rule that failed the node, or which limit ended the run."""
+    """The plugin's own error type, the rule that failed the node, or the limit that ended the run."""
     message: str
     traceback: str | None = None
     node: NodeError | None = None
-    """What the node shows; None if a person stopped the run, or if it did not begin."""
+    """The error that the node shows; None if the run was stopped from outside or did not begin."""
 
     @property
     def place(self) -> str:
@@ -105,9 +110,12 @@ class RunError:
 
     @property
     def line(self) -> str:
-        """`KeyError: 'word', tools/search.py:31`; behind a sentence, the place stands in brackets."""
+        """The error in one line, such as `KeyError: 'word', tools/search.py:31`.
+
+        If the message is a sentence, the place follows in parentheses.
+        """
         message = self.message
-        if found := plugin_error(message):  # a strategy may pass on the error of a call as it got it
+        if found := plugin_error(message):  # a strategy may pass on the error of a call unchanged
             before, raised = found
             message = f"{before}{raised.kind}: {raised.message}"
         if message.endswith("."):
@@ -145,7 +153,7 @@ _PRINTED = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\w
 
 
 def printed_error(words: str) -> RunError | None:
-    """The last exception whose traceback stands in what a plugin printed, or where its interpreter crashed."""
+    """Returns the crash of the interpreter or the last traceback in a plugin's output, or None if there is neither."""
     if crash := _CRASH.search(words):
         return RunError(CRASHED, crash[1], "\n".join(reversed(crash[2].splitlines())))
     found = [*_PRINTED.finditer(words)]
@@ -164,9 +172,9 @@ class SentToolCall:
 
     name: str
     arguments: JsonObject
-    """As the tool got them."""
+    """The arguments that the tool got."""
     error: str = ""
-    """Why it failed, in a line."""
+    """Why the call failed, in one line; empty if the call succeeded."""
 
     def __str__(self) -> str:
         called = f"{self.name}({json.dumps(self.arguments, ensure_ascii=False)})"
@@ -177,23 +185,23 @@ class SentToolCall:
 
 @dataclass(frozen=True)
 class CallsMade:
-    """What the strategy and the tools that it called asked of the host."""
+    """The backwards calls that the strategy and its tools made."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
-    """By the calls' type: llm, tool, …"""
+    """The number of calls by their type: llm, tool, …"""
     spent: JsonObject = field(default_factory=lambda: spent([]))
-    """The usage that the answers of models brought, summed."""
+    """The total usage of all model responses."""
     tools: Mapping[str, SentToolCall] = field(default_factory=dict)
-    """By the id of the request, in the order of the calls."""
+    """The tool calls by the id of their request, in the order of the calls."""
 
     @property
     def failures(self) -> dict[str, str]:
-        """By the id of the request, why a call of a tool failed."""
+        """The errors of failed tool calls, by the id of the request."""
         return {request: call.error for request, call in self.tools.items() if call.error}
 
 
 def sent_otherwise(written: JsonObject, sent: JsonObject) -> JsonObject:
-    """What a tool got and the model did not write: values of another type, defaults, the panel's values."""
+    """Returns the arguments that a tool got but the model did not write: cast values, defaults, the panel's values."""
     return {
         name: value
         for name, value in sent.items()
@@ -208,7 +216,7 @@ class RunEnd:
     words: str
     level: Literal["good", "limited", "bad"]
     stop_reason: str = ""
-    """As the strategy wrote it; empty if it wrote none."""
+    """The stop reason that the strategy gave; empty if the strategy gave none."""
 
     def __str__(self) -> str:
         if self.stop_reason not in ("", ANSWERED):
@@ -216,7 +224,7 @@ class RunEnd:
         return self.words
 
     def after(self, seconds: float) -> str:
-        """Such as `finished in 1.23 s`, or `failed after 1.23 s`."""
+        """Returns the ending with its duration, such as `finished in 1.23 s` or `failed after 1.23 s`."""
         return f"{self} {'in' if self.level == 'good' else 'after'} {seconds:.2f} s"
 
 
@@ -228,7 +236,7 @@ class ToolCalls:
     failed: int
     """The number of sent calls that failed."""
     refused: int
-    """Those that the strategy did not send, as its log says."""
+    """The number of calls that the strategy did not send, according to its log."""
 
     @property
     def count(self) -> int:
@@ -236,19 +244,19 @@ class ToolCalls:
 
     @property
     def are_in_vain(self) -> bool:
-        """Whether there are calls, and all failed or were refused."""
+        """Whether there were tool calls and all of them failed or were refused."""
         return bool(self.count) and self.failed + self.refused == self.count
 
     @property
     def trouble(self) -> str:
-        """Such as "1 failed, 2 refused"; empty if all went well."""
+        """A summary of the unsuccessful calls, such as "1 failed, 2 refused"; empty if all calls succeeded."""
         return ", ".join(
             f"{count} {word}" for count, word in ((self.failed, "failed"), (self.refused, "refused")) if count
         )
 
     @property
     def remark(self) -> str:
-        """Behind how a run ended, such as "; of 3 tool calls, 1 failed"; empty if all went well."""
+        """A remark to append, such as "; of 3 tool calls, 1 failed"; empty if all calls succeeded."""
         if self.trouble:
             return f"; of {counted(self.count, 'tool call')}, {self.trouble}"
         return ""
@@ -270,24 +278,24 @@ class Run:
     findings: list[Finding]
     messages: list[JsonObject]
     elapsed_seconds: float
-    """In whole milliseconds, so that a trace and `--json` have exactly what the terminal shows."""
+    """The duration, rounded to milliseconds so that a trace and `--json` have exactly what the terminal shows."""
     calls: CallsMade = field(default_factory=CallsMade)
     session_id: str = ""
-    """The id of the session on the wire; empty if the plugin ended before it."""
+    """The id of the session on the wire; empty if the plugin ended before the session began."""
 
     @property
     def was_stopped(self) -> bool:
-        """Whether a person ended it."""
+        """Whether a person stopped the run."""
         return self.error is not None and self.error.kind == RunStoppedError.__name__
 
     @property
     def asked(self) -> Mapping[str, int]:
-        """How many backwards calls there were, by their type."""
+        """The number of backwards calls by their type."""
         return self.calls.counts
 
     @property
     def called(self) -> list[tuple[str, JsonObject]]:
-        """The name of each tool that was called, with the arguments that it got, in the order of the calls."""
+        """The name and the arguments of each tool call, in the order of the calls."""
         return [(call.name, call.arguments) for call in self.calls.tools.values()]
 
     @property
@@ -297,14 +305,14 @@ class Run:
 
     @property
     def usage(self) -> Any:  # noqa: ANN401 - a plugin's variable of this name replaces the node's
-        """What the run cost: as the node reports it; of a failed run, whose report Dify loses, what `calls` spent."""
+        """The usage of the run, as the node reports it. For a failed run, Dify loses the report, so `calls` is used."""
         if self.error and self.calls.spent["total_tokens"]:
             return self.calls.spent
         return self.outputs.usage
 
     @property
     def ending(self) -> RunEnd:
-        """Why a run that did not fail ended, only its strategy knows: ours say it in the variable `stop_reason`."""
+        """How the run ended. If the run did not fail, the strategy's variable `stop_reason` can say why it ended."""
         reason = self.outputs.variables.get("stop_reason")
         code = ""
         if isinstance(reason, str):
@@ -314,7 +322,7 @@ class Run:
         if code in ("", ANSWERED):
             if self.tool_calls.are_in_vain:
                 return RunEnd("finished without a successful tool call", "limited", code)
-            last = {call.name: call for call in self.calls.tools.values()}  # a later success makes up for a failure
+            last = {call.name: call for call in self.calls.tools.values()}  # a later success cancels out a failure
             if failed := " and ".join(name for name, call in last.items() if call.error):
                 return RunEnd(f"finished with a failed call of {failed}", "limited", code)
             return RunEnd("finished", "good", code)
@@ -325,7 +333,7 @@ class Run:
 
 
 def never_begun(strategy: str, error: HostError) -> Run:
-    """The run of a plugin that did not start, or ended before the run."""
+    """Returns the run of a plugin that did not start, or that ended before the run."""
     return Run(strategy, NodeOutputs(), RunError(type(error).__name__, str(error)), [], [], 0.0)
 
 
