@@ -33,7 +33,7 @@ def prepared(messages: Sequence[Json]) -> Answer:
 
 
 def one_by_one(messages: Callable[[], Iterator[Json]]) -> Answer:
-    """Return an answer that serializes each message only when it is sent, for too many or endless messages."""
+    """Return an answer that serializes each message when it is sent, for endless messages or to save memory."""
     return lambda: (to_json(message) for message in messages())
 
 

@@ -30,7 +30,7 @@ def history(pattern: str, size: int, messages: int = 1) -> Json:
 
 
 def state(size: int, turns: int) -> str:
-    """Return the state of an earlier run. If there are very many turns, it contains only the newest."""
+    """Return the state of an earlier run, which contains only the newest turns if there are very many."""
     turn = UserRecord(text="And?"), AnswerRecord(text=filled(PROSE, size // turns))
     return encode(State(strategy="gpt5_function_calling", entries=turn * turns))
 

@@ -39,7 +39,7 @@ class _Plain(yaml.SafeDumper):
 
 
 class _OneLine(dict[str, Any]):
-    """Is written in braces."""
+    """A mapping that is written in braces on one line."""
 
 
 _Plain.add_representer(

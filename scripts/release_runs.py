@@ -1,7 +1,7 @@
-"""Scripted runs of a strategy, recorded with the code of a release and played again with later versions.
+"""Scripted runs of a strategy, which are recorded with the code of a release and repeated with later versions.
 
-tests/releases/scenarios.yaml describes them. What comes out is what later nodes of a saved app read, and what decides
-whether the settings of a saved node still mean the same.
+tests/releases/scenarios.yaml describes the runs. The outputs are the values that later nodes of a saved app read, and
+they show whether the settings of a saved node still mean the same.
 """
 
 import threading
@@ -18,22 +18,22 @@ from devhost.files import LocalFile
 
 RELEASES = Path(__file__).resolve().parent.parent / "tests" / "releases"
 CALL_SECONDS = 0.02
-"""How long a tool takes, so that calls that run in parallel overlap."""
+"""Seconds that a tool takes, so that parallel calls overlap."""
 
 type Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A node's settings, the conversation before, and what model and tools answer."""
+    """A node's settings, the conversation before the run, and the answers of model and tools."""
 
     name: str
     turns: Sequence[Json]
     settings: Mapping[str, Any] = field(default_factory=dict)
     tools: Mapping[str, str] = field(default_factory=dict)
-    """By name, the text that the tool returns."""
+    """The text that a tool returns, by the name of the tool."""
     broken_tools: Mapping[str, str] = field(default_factory=dict)
-    """By name, the message of the exception that the tool raises."""
+    """The message of the exception that a tool raises, by the name of the tool."""
     history: Sequence[Json] = ()
     in_prompt: Sequence[str] = ()
     not_in_prompt: Sequence[str] = ()
@@ -44,9 +44,9 @@ class Played:
     """One run of a scenario."""
 
     outputs: Json
-    """What later nodes and users get, without times."""
+    """The outputs for later nodes and users, without times."""
     prompt_faults: Sequence[str]
-    """The texts of `in_prompt` that the model did not read, and those of `not_in_prompt` that it did."""
+    """The texts of `in_prompt` that the model did not read, and the texts of `not_in_prompt` that it read."""
 
 
 def scenarios() -> tuple[Scenario, ...]:
@@ -88,10 +88,10 @@ def play(host: Host, strategy: str, scenario: Scenario) -> Played:
 
 
 def recorded_runs(plugin: Path, strategies: Sequence[str]) -> dict[str, dict[str, Json]]:
-    """The outputs of every scenario with the plugin in a folder, by strategy and scenario.
+    """Return the outputs of every scenario with the plugin in a folder, by strategy and scenario.
 
     Raises:
-        ValueError: a prompt is not as its scenario says.
+        ValueError: a prompt does not match its scenario.
     """
     recorded: dict[str, dict[str, Json]] = {strategy: {} for strategy in strategies}
     with Host.start(plugin, installs=True) as host:
@@ -105,7 +105,7 @@ def recorded_runs(plugin: Path, strategies: Sequence[str]) -> dict[str, dict[str
 
 
 def _without_times(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """A copy without seconds, which differ from run to run."""
+    """Return a copy without seconds, which differ from run to run."""
     if isinstance(value, dict):
         return {key: _without_times(item) for key, item in value.items() if key != "elapsed_seconds"}
     if isinstance(value, list):
@@ -114,7 +114,7 @@ def _without_times(value: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def _summary(entries: Sequence[Json]) -> Json:
-    """The `decision_summary`, in the last entry of the output `json`; {} if the run failed."""
+    """Return the `decision_summary` from the last entry of the output `json`; {} if the run failed."""
     summary: Json = {}
     if entries:
         summary = entries[-1].get("decision_summary", {})

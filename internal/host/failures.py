@@ -23,7 +23,7 @@ class FailureKind(StrEnum):
 
     RATE_LIMITED = "rate limited"
     QUOTA_SPENT = "quota used up"
-    """The quota or the balance is used up. Unlike a rate limit, this does not end within a minute."""
+    """The quota or the balance is used up, which, unlike a rate limit, does not end within a minute."""
     UNAVAILABLE = "unavailable"
     CONNECTION = "connection failed"
     CUT_STREAM = "stream cut off"

@@ -130,7 +130,7 @@ class TurnDisplay:
         return self._holds_answer or self._may_hide
 
     def expect_calls(self) -> None:
-        """Note that calls have arrived: text that is held back is a remark before them."""
+        """Record that calls have arrived, so that text which is held back is a remark before them."""
         if self._is_answer is None or (self._holds_some and not self._shown):
             self._is_answer = False
 

@@ -457,7 +457,7 @@ class _Asked:
         return True
 
     def _shorten(self) -> Generator[Event, None, bool]:
-        """Summarise or cut a prompt that was too long, and return whether it is shorter now."""
+        """Summarize or cut a prompt that was too long, and return whether it is shorter now."""
         caller = self.caller
         tokens = caller.window.weigh(self.transcript).tokens
         yield from caller.make_room(self.transcript, self.span, tokens * _REMEDY_SHARE)

@@ -323,7 +323,7 @@ class Check:
         if self._measured.size.patterns * len(text) <= _MAX_MATCHED:
             return self._validator
         plain = self._without_patterns
-        return None if plain is self else plain._validator_for(text)  # noqa: SLF001 - an object of the same class
+        return None if plain is self else plain._validator_for(text)  # noqa: SLF001 - the object is of the same class
 
     @cached_property
     def _without_patterns(self) -> Check:

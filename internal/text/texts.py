@@ -176,7 +176,7 @@ _SELECTOR = re.compile(r"\s*[A-Za-z0-9_]{1,100}(?:\.[A-Za-z_][A-Za-z0-9_]{0,100}
 
 
 def read_pasted(text: str) -> str:
-    """Return the intended JSON of a text. A text that is not intended as JSON is returned unchanged.
+    """Repair a text that is intended as JSON. Any other text is returned unchanged.
 
     A byte order mark at the beginning is dropped. Python's repr of a list or object, which Dify inserts for a variable
     in a text field (docs/host-facts.md, "Values of parameters"), becomes JSON.

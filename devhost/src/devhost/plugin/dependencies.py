@@ -60,7 +60,7 @@ def requirement_lines(directory: Path, file: str) -> Iterator[RequirementLine]:
         place = f"line {line.line_number}"
         if line.filename != path:
             place = f"{Path(line.filename).name} {place}"
-        # uv substitutes variables, and the file name in a path may not be a valid wheel name yet. Neither is a fault.
+        # A variable, which uv substitutes, and a path whose file name is not a valid wheel name yet are not faults.
         is_judged = fault and "${" not in text and not text.startswith((".", "/"))
         yield RequirementLine(place, text, requirement, fault.partition("\n")[0] if is_judged else "")
 

@@ -224,7 +224,7 @@ def panel_values(
     """Returns the values that a node's panel sets.
 
     A node without `tool_node_version` has plain values, which are completed with defaults; `resolve` is `None`. In the
-    DSL of a newer node each setting has a type. `resolve` returns its value, which is not cast.
+    DSL of a newer node each setting has a type, and `resolve` returns the value of a setting, which is not cast.
     """
     values: JsonObject = {}
     for parameter in declared:

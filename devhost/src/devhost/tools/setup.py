@@ -122,8 +122,8 @@ class ToolSetup:
 def start_tool_plugin(setup: ToolSetup, **options: Unpack[StartOptions]) -> PluginProcess:
     """Starts the plugin and makes the requests that Dify's settings pages make before an agent can use it.
 
-    These requests validate the credentials, as when they are saved, and fetch the options of a dynamic select, as when
-    its picker opens.
+    The requests validate the credentials, as Dify does when a person saves them, and fetch the options of dynamic
+    selects, as Dify does when a person opens a picker.
     """
     plugin = start_in_own_python(setup.declaration, **options)
     try:
