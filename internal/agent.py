@@ -147,7 +147,7 @@ def _notes_on_tools(toolbox: Toolbox, model: ModelSelection, *, offers_tools: bo
 
 
 def _first(notes: Sequence[Sentence]) -> Iterator[Sentence]:
-    """Return the first notes, as many as a person would read. Otherwise a completely wrong list would fill the log."""
+    """Yield only as many notes as a person would read, so that a completely wrong list does not fill the log."""
     yield from notes[:_MAX_NOTES]
     if len(notes) > _MAX_NOTES:
         yield OurWords(f"{len(notes) - _MAX_NOTES:,} more notes of this kind are left out")

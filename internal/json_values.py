@@ -22,7 +22,7 @@ _LONGEST = 18
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
-# Visiting all values in a value.
+# Functions that visit all parts of a value.
 
 
 def scalars(value: object) -> Iterator[object]:

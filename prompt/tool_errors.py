@@ -57,7 +57,7 @@ RESULT_TOO_LARGE = "its result is too large"
 UNAVAILABLE = "unavailable"
 PARAMETERS_TOO_LARGE = "invalid input: too large; all parameters of a call together may have 4 MiB"
 
-# The call ran, and its result has files or links. The user gets them; the model reads these lines.
+# The call ran, and its result has files or links. The user gets the files; the model reads these lines.
 LINK = "link: {address}"
 FILE_AT_ADDRESS = "file: {address}"
 FILE = "file ({kind})"
@@ -71,7 +71,7 @@ UNREADABLE_BYTES = "file: its bytes could not be read"
 FILE_TOO_LARGE = "file: larger than 15 MiB, not handed on"
 FILE_REFUSED = "file refused: only regular files of at most 5 MiB under /files can be passed on"
 
-# A file of the user's could not be fetched.
+# A file of the user could not be fetched.
 FETCHED_FILE_TOO_LARGE = "larger than {most:.2f} MiB, not shown"
 NOT_FETCHED = "could not be fetched"
 NOT_FETCHED_IN_TIME = "could not be fetched in time"

@@ -103,7 +103,7 @@ class Daemon:
         if task["status"] != "success":
             raise DaemonError("; ".join(plugin["message"] for plugin in task["plugins"]))
 
-    def _post(self, path: str, **body: Any) -> Json:  # noqa: ANN401 - the body, in httpx's words
+    def _post(self, path: str, **body: Any) -> Json:  # noqa: ANN401 - httpx defines the types of the body
         return succeeded(self._client.post(f"{self._tenant}/management/{path}", **body).text)
 
     def _get(self, path: str) -> Json:

@@ -66,7 +66,7 @@ class CallRecord(_Record):
     call_id: str = ""
     """The provider's id of a waiting call; "" in states of older versions, where the call gets a portable id."""
     is_asked: bool = True
-    """False for a call that waits only because other calls of its round wait. It runs with them without a question."""
+    """False for a call that waits only because other calls of its round wait. The user is not asked about this call."""
     result: str | None = None
     """The result; None while the call waits."""
 

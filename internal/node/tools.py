@@ -356,7 +356,7 @@ class Toolbox:
     def find(self, provider: str, own_name: str, setting: str) -> Tool | None:
         """Return the node's tool with this name in Dify, whatever name the model uses.
 
-        If it is the only one, its setting may have changed; None if there are several that cannot be distinguished.
+        The setting of the only tool with this name may have changed. None if several tools cannot be distinguished.
         """
         running = (tool for tool in self.tools.values() if tool.runs)
         named = [tool for tool in running if (tool.provider, tool.own_name) == (provider, own_name)]

@@ -305,7 +305,7 @@ def _answer_json(summary: RunSummary, redactor: Redactor, left_out: Counter[str]
 
 def _can_be_written(value: object) -> bool:
     try:
-        to_json([[[[[[[[value]]]]]]]])  # more levels than a message has around it
+        to_json([[[[[[[[value]]]]]]]])  # a message around the value has fewer levels
     except ValueError:
         return False
     return True

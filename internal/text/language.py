@@ -18,7 +18,7 @@ _HAN = re.compile(r"[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"[^\W\d_]+")
 _ASCII = re.compile(r"[!-~]+")
 _IDENTIFIER = re.compile(r"://|@|_|\w[.]\w")
-"""A mark of an address, a file or a name in code. A text in any language may contain these."""
+"""A mark of an address, a file or a name in code, which may occur in a text of any language."""
 _JAPANESE_WORDS = re.compile(r"予[定想算約防備報測選]|払|込|駄目")
 """Parts of Japanese words that Chinese writes differently, although its character sets have the characters."""
 _WEIGHT = 3

@@ -220,7 +220,7 @@ class Redactor:
         """Return the beginning of an external text, without known secrets and without anything like a credential."""
         return _SHAPES.sub(rf"\g<address>\g<scheme>{REDACTED}", self.head(text, MAX_ERROR_LENGTH))
 
-    def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+    def json(self, value: Any) -> Any:  # noqa: ANN401 - the value and the result are JSON
         """Redact a JSON value from outside. Texts, names and numbers that are a secret are replaced."""
         if self._forms:
             return self._walked(value, is_ours=False)

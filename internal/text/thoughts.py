@@ -197,7 +197,7 @@ class PlainThoughts:
     _is_escaped: bool | None = None
 
     def feed(self, text: str) -> str:
-        """Process a piece and return the settled text. Only a truncated thought leaves a rest."""
+        """Process a piece and return the settled text. At the end, only a truncated thought has unsettled text."""
         text = self._waiting + text
         if self._is_escaped is None and not _ESCAPED.startswith(text.lstrip()):
             self._is_escaped = text.lstrip().startswith(_ESCAPED)

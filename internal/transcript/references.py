@@ -38,7 +38,7 @@ class _Part(NamedTuple):
 
     value: Any
     shown: Any
-    """The value as the user sees it. Of a long value, this is the beginning and the end of its text or JSON."""
+    """The value as the user sees it: of a long value only the beginning and the end of its text or JSON."""
     length: int
     """Length of the text in characters."""
     tool: str

@@ -420,8 +420,8 @@ class Window:
     def leave_out_what_is_no_text(self, transcript: Transcript, limit: float) -> Iterator[OurWords]:
         """Remove content that is not text if a prompt has more tokens than the limit.
 
-        Opaque bodies are reasoning that is kept for a provider. If they alone exceed the limit, the oldest are removed.
-        Otherwise pictures of tools are removed, and then bodies if they alone still exceed it.
+        Opaque bodies are reasoning that is kept for a provider. If opaque bodies alone exceed the limit, the oldest are
+        removed. Otherwise pictures of tools are removed, and then opaque bodies that alone still exceed the limit.
         """
         most = limit * _KEPT_SHARE
         for kind in (_OPAQUE_BODIES, "pictures of tools", _OPAQUE_BODIES):

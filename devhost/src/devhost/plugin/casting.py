@@ -171,7 +171,7 @@ def _cast(kind: str, value: object) -> object:  # noqa: C901, PLR0912 - one case
             raise ValueError("The selector must be a dictionary.")
         case "array[tools]" if value and not isinstance(value, list):
             raise ValueError("The tools selector must be a list.")
-        # In Dify a single file is a File object here, which the rule does not allow; here it is a dictionary.
+        # In Dify a single file is a File object, which the rule does not allow. In devhost a file is a dictionary.
         case "any" if value and (is_file(value) or not isinstance(value, str | dict | list | int | float)):
             raise ValueError("The var selector must be a string, dictionary, list or number.")
         case "file" | "model-selector" | "app-selector" | "array[tools]" | "any":
