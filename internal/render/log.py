@@ -288,9 +288,8 @@ class LogTree:
         if row.is_round and row.failed_calls and not error:  # Dify's page would show the errors only below the row
             error = OurWords(f"{row.failed_calls} of {len(row.calls)} calls failed")
         below = {
-            "calls": [
-                row.calls[key] for key in sorted(row.calls, key=lambda key: (len(key), key))
-            ],  # call 2 comes before call 10
+            # The length of the key puts call 2 before call 10.
+            "calls": [row.calls[key] for key in sorted(row.calls, key=lambda key: (len(key), key))],
             "cost": cost_in_words(row.usage) if row.usage else "",
             "error": error or "",
             "failed_calls": row.failed_calls or None,

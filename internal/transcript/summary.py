@@ -43,7 +43,8 @@ class OlderMessages:
     def of(cls, transcript: Transcript, tokens: float, limit: float) -> "OlderMessages | None":
         """Choose all earlier turns except the newest ones, or else the rounds of this turn except the newest ones.
 
-        Returns None if the messages are short or already summarized. The prompt has ``tokens`` tokens, and may have ``limit``.
+        Returns None if the messages are short or already summarized. The prompt has ``tokens`` tokens, and may have
+        ``limit``.
         """
         turns = transcript.earlier_turns(limit * _RECENT_SHARE)
         for stretch in (turns, *transcript.earlier_rounds(tokens - limit * _KEPT_SHARE)):

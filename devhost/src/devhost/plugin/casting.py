@@ -206,7 +206,7 @@ def _read(value: object, kind: type, otherwise: object) -> object:
 
 def _date(value: object, name: str) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"The {name} parameter must be a string in YYYY-MM-DD format.")  # noqa: TRY004 - the value's fault
+        raise ValueError(f"The {name} parameter must be a string in YYYY-MM-DD format.")  # noqa: TRY004 - the value is wrong
     try:
         day = date.fromisoformat(value)
     except ValueError:

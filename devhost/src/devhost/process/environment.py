@@ -40,7 +40,7 @@ from devhost.text import read_file
 
 ENVIRONMENT = ".venv"
 _ONE_AT_A_TIME = threading.Lock()
-"""Held while an environment is created: a plugin that is started for its tools and for its models has only one."""
+"""A lock for the creation of environments: a plugin that is started for its tools and for its models needs only one."""
 
 OF_REQUIREMENTS = "python -m venv .venv && .venv/bin/pip install -r requirements.txt"
 OF_PROJECT = "uv sync"

@@ -273,7 +273,7 @@ class RunLimits(ScriptModel):
 
 
 WRITTEN_HERE = "the code that runs it"
-"""The place that messages name for turns without a script file."""
+"""The place of the answers, in messages about turns without a script file."""
 
 
 class _Turns(ScriptModel):
@@ -281,7 +281,7 @@ class _Turns(ScriptModel):
 
 
 def read_turns(turns: object) -> tuple[ScriptedTurn, ...]:
-    """Parses turns from plain data. Raises `ScriptError` for invalid ones."""
+    """Parses turns from plain data. Raises `ScriptError` for invalid turns."""
     with worded(ScriptError):
         return _Turns.model_validate({"turns": turns}).turns
 
