@@ -24,7 +24,7 @@ def test_a_call_is_priced_by_what_was_cached_and_written() -> None:
 
 def test_an_unlisted_model_costs_nothing_and_the_notice_says_so() -> None:
     assert TokenCounts(prompt_tokens=5, completion_tokens=5).usage("qwen3", 0)["total_price"] == "0.0000000"
-    assert price_notice("qwen3") == "devhost knows no price of qwen3 and counts 0"
+    assert price_notice("qwen3") == "devhost has no price for qwen3 and counts 0"
     assert price_notice("gpt-5-mini-2025-08-07") == price_notice("gpt-5") == "OpenAI's prices of November 2026"
 
 

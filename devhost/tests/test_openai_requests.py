@@ -170,7 +170,7 @@ def test_what_the_limit_of_tokens_is_called(model: str, name: str) -> None:
     [
         (chat_request, {"messages": [{"role": "user", "content": [{**PICTURE, "type": "video"}]}]}, "takes no video"),
         (chat_request, {"messages": [{"role": "user", "content": [FAR_LETTER]}]}, "takes no document by its URL"),
-        (chat_request, {"messages": [result("c1", [PICTURE])]}, "text alone as a tool's result"),
+        (chat_request, {"messages": [result("c1", [PICTURE])]}, "only text as a tool's result"),
         (responses_request, {"messages": [{"role": "user", "content": [SOUND]}]}, "takes no audio"),
         (responses_request, {"stop": ["END"]}, "no stop words"),
         (responses_request, {"response_format": "json_schema", "json_schema": "{"}, "not valid JSON"),

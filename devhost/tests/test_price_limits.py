@@ -77,7 +77,7 @@ def test_without_a_known_price_a_limit_is_refused(
         keys["limits"] = {"price": 1}
     code, _, shown = run(tmp_path, capsys, *options, **keys)
     assert code == 2
-    assert "its script has no turn with usage: {total_price: …}" in shown
+    assert "the script of scripted-gpt-5 has no turn with usage: {total_price: …}" in shown
 
 
 @pytest.mark.parametrize("value", ["0", "inf", "much", "NaN"])
@@ -127,4 +127,6 @@ def test_an_evaluation_whose_models_have_no_price_takes_no_limit(
     file = write(tmp_path, case("free", {"ask": "x"}))
     assert main(["eval", str(file), *WHERE, "--scripted", "--budget", "1"]) == 2
     shown = capsys.readouterr().err
-    assert "case 'free', column 'default': limits: price needs a model with a price, but of scripted-gpt-5" in shown
+    assert (
+        "case 'free', column 'default': limits: price needs a model with a price, but the script of scripted" in shown
+    )

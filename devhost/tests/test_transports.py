@@ -55,7 +55,9 @@ print(line.makefile().read(), flush=True)
 sys.stdin.read()
 """
     limits = HostLimits(stop_seconds=0.1)
-    with pytest.raises(PluginStartError, match="refuses to register it: it did not begin with the REMOTE_INSTALL_KEY"):
+    with pytest.raises(
+        PluginStartError, match="refuses to register it: its first line does not have the REMOTE_INSTALL_KEY"
+    ):
         PluginProcess.start(plugin_with_main(tmp_path, main), transport="tcp", limits=limits)
 
 

@@ -46,7 +46,7 @@ def test_another_server() -> None:
     description = choose(SERVER, **options, completion=("temperature=0",)).description
     assert (
         description.notice
-        == "Chat Completions at http://localhost:11434/v1; devhost knows no price of qwen3 and counts 0"
+        == "Chat Completions at http://localhost:11434/v1; devhost has no price for qwen3 and counts 0"
     )
     assert description.features == ("tool-call", "vision")
     assert dict(description.completion_params) == {"temperature": 0}

@@ -311,7 +311,7 @@ class NoModel:
     description = ModelDescription(
         "",
         "none",
-        "none: a tool's call of a model is refused, a summary is the beginning of the text",
+        "none: model calls of tools are refused, and a summary is the beginning of the text",
         scripted=True,
         context_size=None,
     )

@@ -71,10 +71,10 @@ def refuse_unpriced(description: ModelDescription) -> None:
     """Raises `ParameterError` for a model without a price, for which a price limit has no effect."""
     if description.has_price:
         return
-    why = "its price is not known"
+    why = f"the price of {description.name} is not known"
     if description.scripted:
-        why = "its script has no turn with usage: {total_price: …}"
-    raise ParameterError(f"limits: price needs a model with a price, but of {description.name} {why}")
+        why = f"the script of {description.name} has no turn with usage: {{total_price: …}}"
+    raise ParameterError(f"limits: price needs a model with a price, but {why}")
 
 
 def limited(model: ModelBackend, limit: PriceLimit | None) -> ModelBackend:

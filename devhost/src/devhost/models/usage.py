@@ -71,7 +71,7 @@ def _dollars(millionths: Decimal) -> Decimal:
 
 def price_notice(model: str) -> str:
     if facts_of(model) is None:
-        return f"devhost knows no price of {model} and counts 0"
+        return f"devhost has no price for {model} and counts 0"
     return f"OpenAI's prices of {PRICES_AS_OF}"
 
 

@@ -18,7 +18,7 @@ RULES: Mapping[str, str] = {
     "ignore-file": "no line of `.difyignore` begins with `!`: Dify's packager has no exceptions",
     "size": "the files have at most 50 MB in all, and there are at most 5,000",
     "forbidden-file": "no environments, caches, logs, keys, binaries, links or files of an editor",
-    "data": "no databases, dumps, keystores or environments are packed without a word",
+    "data": "databases, dumps, keystores and environments are reported before they are packed",
     "secret": "no file contains a private key, or a key of a known service",
     "readme": "README.md is there, and has no Chinese characters outside code",
     "privacy": "the privacy policy is packaged and not empty",

@@ -133,7 +133,7 @@ def _missing(directory: Path) -> str:
     try:
         return ", ".join(missing(directory))
     except (OSError, ValueError) as error:
-        return f"what its list of packages says, which cannot be read: {error}"
+        return f"the packages in its list, which cannot be read: {error}"
 
 
 def make_environment(directory: Path, stop: Stop | None = None) -> Path:

@@ -86,9 +86,7 @@ class TcpTransport(Transport):
                     self._listener.served()
                     self._read_messages(lines, sys.maxsize)
                 else:
-                    reason = (
-                        "the daemon refuses to register it: it did not begin with the REMOTE_INSTALL_KEY that it got"
-                    )
+                    reason = "the daemon refuses to register it: its first line does not have the REMOTE_INSTALL_KEY"
                     self._line.sendall(b"handshake failed, invalid key\n")
         self._kill_unless_it_exits(reason)
 

@@ -281,7 +281,7 @@ def chat_message(message: PromptMessage) -> JsonObject:
             return answer
         case ToolMessage():
             if isinstance(message.content, tuple) and any(isinstance(part, MediaPart) for part in message.content):
-                raise refused("Chat Completions takes text alone as a tool's result")
+                raise refused("Chat Completions accepts only text as a tool's result")
             return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
         case _:
             return {"role": message.role, "content": message.text}
