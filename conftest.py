@@ -4,6 +4,7 @@ Removes two things that a developer's machine adds: the settings of an OpenAI ke
 the disabled Ctrl-C of processes that a shell starts in the background, which child processes inherit.
 """
 
+import gc
 import os
 import signal
 import warnings
@@ -63,3 +64,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """``make conversations`` sets the first; see tests/agent/test_conversations.py and test_recorded_states.py."""
     parser.addoption("--write-conversations", action="store_true")
     parser.addoption("--write-states", action="store_true")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end, so that the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()

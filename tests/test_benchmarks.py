@@ -12,6 +12,8 @@ from benchmarks.scenario import Scenario, calling, chunks, play, rounds
 from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
 from tests.support.wire import json_message, text_message
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.mark.parametrize(
     "scenario",

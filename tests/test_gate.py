@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parent.parent
 SHELL = shutil.which("sh") or "/bin/sh"
 GATE = ("format", "lint", "types", "tests")

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parent.parent
 SHELL = shutil.which("sh") or "/bin/sh"
 REAL = Path(sys._base_executable)  # type: ignore[attr-defined] # the Python beneath .venv; typeshed leaves it out

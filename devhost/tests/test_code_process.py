@@ -9,6 +9,8 @@ import pytest
 from devhost.flow.outside import JAVASCRIPT, PYTHON, CodeError, OutsideAccess, render_template, run_program
 from devhost.limits import HostLimits
 
+pytestmark = pytest.mark.processes
+
 LIMITS = HostLimits(code_seconds=60)
 
 

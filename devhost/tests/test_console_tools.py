@@ -15,6 +15,8 @@ from support.mcp_servers import COMMAND
 from support.plugins import CHARTS, PUPPET, TOOLBOX
 from support.waiting import wait_for
 
+pytestmark = pytest.mark.processes
+
 DRAW = {"tools": str(TOOLBOX), "name": "toolbox/draw"}
 REPEAT = {**DRAW, "name": "toolbox/repeat"}
 

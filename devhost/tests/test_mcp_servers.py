@@ -17,6 +17,8 @@ from support.evaluating import case, evaluate, write
 from support.mcp_servers import COMMAND, SCRIPT, everything, no_calls
 from support.plugins import PUPPET
 
+pytestmark = pytest.mark.processes
+
 
 def test_a_server_that_has_ended_fails_the_call_in_difys_words() -> None:
     with everything() as (tools, _):
@@ -110,7 +112,6 @@ def test_a_credential_of_a_server_is_kept_from_the_plugins() -> None:
     assert "sk" not in repr(server)
 
 
-@pytest.mark.processes
 def test_a_strategy_calls_a_server_that_its_script_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     steps = [{"call": {"provider": "everything", "tool_name": "repeat", "parameters": {"text": "ha", "times": 2}}}]
     script = tmp_path / "script.yaml"
@@ -125,7 +126,6 @@ def test_a_strategy_calls_a_server_that_its_script_names(tmp_path: Path, capsys:
     assert message["message"] == {"text": "ha\nha"}
 
 
-@pytest.mark.processes
 def test_one_tool_of_a_server_is_listed_and_called_alone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,7 +157,6 @@ def test_one_tool_of_a_server_is_listed_and_called_alone(
     assert "tool repeat needs --arg text=VALUE" in capsys.readouterr().err
 
 
-@pytest.mark.processes
 def test_cases_expect_calls_of_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     step = {"call": {"provider": "everything", "tool_name": "repeat", "parameters": {"text": "ha"}}}
 

@@ -20,6 +20,8 @@ from devhost.process import environment
 from devhost.process.session import Stop
 from support.plugins import PUPPET
 
+pytestmark = pytest.mark.processes
+
 PROJECT = '[project]\nname = "x"\nversion = "1"\ndependencies = ["a==1", "b"]\n'
 WHEEL = "needed-1.0-py3-none-any.whl"
 
@@ -71,7 +73,6 @@ def wheel(folder: Path) -> None:
         file.writestr(f"{info}/RECORD", "")
 
 
-@pytest.mark.processes
 def test_a_plugin_gets_an_environment_when_it_needs_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plugin = tmp_path / "puppet"
     shutil.copytree(PUPPET, plugin)
@@ -108,7 +109,6 @@ def test_a_plugin_gets_an_environment_when_it_needs_one(tmp_path: Path, capsys: 
     assert "making" not in capsys.readouterr().out
 
 
-@pytest.mark.processes
 def test_the_variables_of_a_machine_without_internet_reach_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of docs/offline.md: a folder of wheels, and no index."""
     wheel(tmp_path)

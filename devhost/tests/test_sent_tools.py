@@ -9,6 +9,8 @@ import pytest
 from devhost.sent_tools import asked_whether_tools_are_sent
 from support.plugins import GATEWAY
 
+pytestmark = pytest.mark.processes
+
 DROPS_TOOLS = ("models/llm/llm.py", '"function_calling_type": "tool_call", ', "")
 """What the SDK's class reads: without it, tools are left out of the request."""
 LISTS_NONE = [

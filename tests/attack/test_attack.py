@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tests.attack.conversations import Conversation
 from tests.support.local_http import SignedFiles, served
 
+pytestmark = pytest.mark.heavy
+
 FOUND: list[int] = []
 """Seeds of conversations that once went wrong."""
 

@@ -15,6 +15,8 @@ from support.lending import Lender
 from support.tracing import tracing
 from tests.devhost import ROOT
 
+pytestmark = pytest.mark.processes
+
 KEEP = "/runs/run/keep"
 
 

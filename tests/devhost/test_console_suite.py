@@ -15,6 +15,8 @@ from support.console import ConsoleClient, words
 from support.waiting import wait_for
 from tests.devhost import ROOT
 
+pytestmark = pytest.mark.processes
+
 CHANGED = "Be brief. Answer in the language of the question."
 SUITE = {
     "example": "helpdesk",
