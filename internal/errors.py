@@ -46,7 +46,7 @@ type Note = Callable[[Sentence], None]
 
 
 class StopReason(StrEnum):
-    """What ended the tool phase. The last four describe the final turn and take precedence."""
+    """The reason why the tool phase ended. The last four describe the final turn and take precedence."""
 
     ANSWERED = "answered"
     ITERATION_LIMIT = "iteration_limit"

@@ -47,7 +47,7 @@ class Dialogue:
 
     @classmethod
     def of(cls, params: StrategyParams, toolbox: Toolbox, strategy: str, state: State | None) -> "Dialogue":
-        """Read the conversation. Raises ``InvalidParameters`` without a question and without an answer to a call."""
+        """Read the conversation. Raises ``InvalidParameters`` if there is no question and no answer to a call."""
         is_own = state is not None and state.strategy == strategy
         resumption = None
         if state and is_own:

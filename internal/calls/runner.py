@@ -384,7 +384,7 @@ class ToolRounds:
         A result that does not fit, or that a later call may refer to, is kept in memory. The prompt shows its id.
         """
         whole = outcome.whole or outcome.tool_response
-        if outcome.call.is_lookup:  # it has its own limit
+        if outcome.call.is_lookup:  # a lookup has its own limit
             return replace(outcome, prompt_text=whole, record_text=whole)
         limit = self.tools.result_limit
         numbers = self.numbered_sources.add(outcome.sources)
