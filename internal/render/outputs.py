@@ -377,21 +377,31 @@ def closing_messages(
 
 
 def _source_messages(sources: Sequence[tuple[int, Source]], redactor: Redactor) -> Iterator[AgentInvokeMessage]:
-    """Yield the sources as Dify's retriever resources, in messages far below the maximum length of a line."""
+    """Yield the sources as Dify's retriever resources, in messages far below the maximum line length."""
+    described = [_described(source, redactor) | {"position": number} for number, source in in_turns(sources)]
+    for resources in _in_lines(described):
+        yield AgentInvokeMessage(
+            type=_Type.RETRIEVER_RESOURCES, message=_Resources(retriever_resources=resources, context="")
+        )
+
+
+def _in_lines(items: list[_Json]) -> Iterator[list[_Json]]:
+    """Yield the items in lists that fit into one line each; an item that is too large has a line of its own."""
+    if size_on_the_wire(items) <= MAX_OBJECT_BYTES:  # in one step, which takes a tenth of the time
+        if items:
+            yield items
+        return
     waiting = list[_Json]()
     size = 0
-    for number, source in in_turns(sources):
-        described = _described(source, redactor)
-        added = size_on_the_wire(described)
+    for item in in_turns(items):
+        added = size_on_the_wire(item)
         if waiting and size + added > MAX_OBJECT_BYTES:
-            yield _resources_message(waiting)
+            yield waiting
             waiting = []
             size = 0
-        described["position"] = number
-        waiting.append(described)
+        waiting.append(item)
         size += added
-    if waiting:
-        yield _resources_message(waiting)
+    yield waiting
 
 
 def _described(source: Source, redactor: Redactor) -> _Json:
@@ -408,7 +418,3 @@ class _Resources(InvokeMessage.RetrieverResourceMessage):
 
     retriever_resources: list[_Json]  # type: ignore[assignment] # the reason for this class
 
-
-def _resources_message(resources: list[_Json]) -> AgentInvokeMessage:
-    body = _Resources(retriever_resources=resources, context="")
-    return AgentInvokeMessage(type=_Type.RETRIEVER_RESOURCES, message=body)
