@@ -36,8 +36,8 @@ _REMEDY_SHARE = 0.75
 RETRY_WAITS = (1.0, 4.0)
 """Seconds before the second and the third try of a call that failed with a transient error."""
 MOST_SILENCE = 3.0
-"""If a first try fails after this many seconds without a chunk, only one more try follows: docs/model-facts.md, "Tries
-of the plugins"."""
+"""If a first try fails after this many seconds without a chunk, only one more try follows: docs/model-facts.md,
+"Retries in the plugins"."""
 _RETURNED_NOTHING = "the model returned nothing, and a content filter may have stopped it"
 _SHARED = frozenset({FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE})
 """Failures that would also affect the next request to the model, from any conversation."""
