@@ -417,4 +417,3 @@ class _Resources(InvokeMessage.RetrieverResourceMessage):
     """A message with resources as plain objects. The SDK's own model would also write every missing field."""
 
     retriever_resources: list[_Json]  # type: ignore[assignment] # the reason for this class
-
