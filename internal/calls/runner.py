@@ -137,14 +137,14 @@ class ToolRunner:
 
         ``taken_in`` cuts an outcome to the memory that is left.
         """
-        asked = self.clock.now()
+        requested_at = self.clock.now()
         shared = _Shared(deadline, taken_in)
         started = shared.started
         jobs = [partial(self._work, key, call, shared) for key, call in calls.items()]
         results = yield from run_side_by_side(jobs, deadline)
         outcomes: dict[str, ToolOutcome] = {}
         for position, (key, call) in enumerate(calls.items()):
-            outcomes[key] = results.get(position) or self._timed_out(call, started.get(key, asked))
+            outcomes[key] = results.get(position) or self._timed_out(call, started.get(key, requested_at))
             if key not in started:
                 yield ToolStarted(key, call)
             if position not in results or key not in started:
@@ -153,12 +153,12 @@ class ToolRunner:
 
     def _work(self, key: str, call: ValidCall, shared: _Shared, post: Post) -> ToolOutcome:
         """Run one call and log its start and end, without ever raising. A call after the deadline is not logged."""
-        asked = self.clock.now()
+        requested_at = self.clock.now()
         started = shared.started
         deadline = shared.deadline
         with self.slots:
             if deadline.has_passed():
-                return self._timed_out(call, asked)
+                return self._timed_out(call, requested_at)
             started[key] = self.clock.now()
             if call.references:
                 self.secrets.learn(call.referred_secrets)
