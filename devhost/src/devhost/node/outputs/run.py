@@ -85,7 +85,7 @@ STOPPED: Mapping[str, str] = {
     "empty": "ended without an answer",
     "answer_invalid": "ended without a valid answer",
 }
-"""The meaning of each stop reason of this repository's strategies. README.md lists the reasons."""
+"""The meaning of each stop reason of this repository's strategies. docs/outputs.md lists the reasons."""
 
 
 @dataclass(frozen=True)
