@@ -331,6 +331,12 @@ def test_declared_parameters_are_the_fields_of_the_params_model(strategy: str) -
     assert moved == [], f"{needed}: the entry {moved[0][0]} is where the field {moved[0][1]} is"
 
 
+def test_the_agent_reads_every_parameter() -> None:
+    code = "\n".join(file.read_text("utf-8") for file in (ROOT / "internal").rglob("*.py"))
+    unread = [name for name in FIELDS if not re.search(rf"\bparams\.{name}\b", code)]
+    assert unread == [], f"no code of internal/ reads params.{', params.'.join(unread)}"
+
+
 def test_the_page_of_a_parameter_names_it() -> None:
     unnamed = [
         f"docs/{parameter.page}.md does not name {parameter.name}"
