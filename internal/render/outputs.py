@@ -287,7 +287,7 @@ def _sent_json(ended: ToolOutcome, redactor: Redactor, left_out: Counter[str]) -
 
 
 def _answer_json(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> list[Any]:
-    """Return the JSON of answer tools, as far as it fits."""
+    """Return the JSON values of answer tools that fit."""
     values = list[Any]()
     room = MAX_EXTRA_BYTES
     for value in (value for each in summary.tool_answers for value in each.json_values):
@@ -417,4 +417,3 @@ class _Resources(InvokeMessage.RetrieverResourceMessage):
     """A message with resources as plain objects. The SDK's own model would also write every missing field."""
 
     retriever_resources: list[_Json]  # type: ignore[assignment] # the reason for this class
-
