@@ -20,13 +20,13 @@ from internal.events import (
     FileForwarded,
     LogNote,
     RunFinished,
-    RunSummary,
     Shown,
     ShownBatch,
     ThoughtText,
 )
 from internal.render.log import LogContent, LogTree, error_text
 from internal.render.outputs import Variables, closing_messages, decision_summary, file_messages
+from internal.render.public import PublicRun, public_file
 from internal.sources import source_list
 from internal.text.secrets import KnownSecrets
 from internal.text.texts import wellformed
@@ -73,13 +73,14 @@ def render(
                 yield from _text_messages(words)
             match event:
                 case FileForwarded(file):
-                    yield from file_messages(file, secrets.for_people)
+                    yield from file_messages(public_file(file, secrets.for_people))
                 case RunFinished(summary):
-                    yield from _text_messages(_list_of_sources(summary, text, secrets))
-                    variables = Variables.of(summary, secrets)
-                    decisions = decision_summary(summary, variables, secrets.for_people)
+                    run = PublicRun.of(summary, secrets.for_people)
+                    yield from _text_messages(_list_of_sources(run, summary.sources_heading, text))
+                    variables = Variables.of(run)
+                    decisions = decision_summary(run, variables)
                     yield logs.summary(summary, decisions)
-                    yield from closing_messages(summary, variables, decisions, secrets.for_people)
+                    yield from closing_messages(run, variables, decisions)
                 case AnswerText() | AnswerBreak() | ThoughtText() | ShownBatch() | AgentThought() | CallsAnswered():
                     pass
                 case _:
@@ -171,12 +172,11 @@ def _written(event: Event, text: TextStream) -> str:
             return text.close_thought()
 
 
-def _list_of_sources(summary: RunSummary, text: TextStream, secrets: KnownSecrets) -> str:
-    if not summary.sources_heading:
+def _list_of_sources(run: PublicRun, heading: str, text: TextStream) -> str:
+    if not heading:
         return ""
-    entries = (*summary.earlier_sources, *summary.sources)
-    if listed := source_list(summary.answer, entries, secrets.for_people.text):
-        return text.new_paragraph() + text.answer(f"{summary.sources_heading}\n\n{listed}") + text.finish()
+    if listed := source_list(run.answer, (*run.earlier_sources, *run.sources)):
+        return text.new_paragraph() + text.answer(f"{heading}\n\n{listed}") + text.finish()
     return ""
 
 
