@@ -153,7 +153,7 @@ agent_message = partial(_streamed, _AGENT_MESSAGE)
 
 
 class GoDecodeError(Exception):
-    """An error of a decoder or of the validator, in its own words."""
+    """An error from a decoder or the validator, in its own words."""
 
 
 def from_json(struct: Struct, value: Json) -> JsonObject:
@@ -172,9 +172,9 @@ class _Pass:
         self._is_map = is_map
         self._keeps_raw = keeps_raw
         self._faults: list[str] = []
-        """Errors of mapstructure without weak typing, or of encoding/json."""
+        """Errors from mapstructure without weak typing, or from encoding/json."""
         self._violations: list[str] = []
-        """Errors of the validator, which runs only if the decoder found no errors."""
+        """Errors from the validator, which runs only if the decoder found no errors."""
 
     def over(self, struct: Struct, value: Json) -> JsonObject:
         """Returns the encoded value, or raises GoDecodeError.
