@@ -65,7 +65,7 @@ FAILED_AFTER_TEXT = {
 # This heading stands above the sources that the answer cites.
 SOURCES_HEADING = {"en": "**Sources**", "ja": "**出典**", "zh": "**来源**", "pt": "**Fontes**"}
 
-# The user reads these when calls wait for approval: for one call and for several. The quoted word approves.
+# The user reads these when calls wait for approval: for one call and for several. The quoted word counts as approval.
 APPROVAL_REQUEST = {
     "en": "I need your approval before I do this:",
     "ja": "次の操作を行う前に、承認をお願いします。",

@@ -46,8 +46,8 @@ _CAN_GROW = frozenset(
 """Types of messages that contain values of any size. Texts, blobs and sources are split, and addresses are short."""
 MAX_AT_ONCE = 100
 """Maximum number of messages without a pause. The daemon forwards a run's messages through a queue of 128 places and
-silently drops messages when it is full. With a pause of 10 ms after every 100 none was lost (docs/host-facts.md,
-"Bursts of messages")."""
+silently drops messages when it is full. With a pause of 10 ms after every 100 messages, none was lost
+(docs/host-facts.md, "Bursts of messages")."""
 AT_ONCE_SECONDS = 0.020
 PAUSE_SECONDS = 0.010
 
@@ -190,7 +190,7 @@ def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:
 def bounded(messages: Iterable[AgentInvokeMessage]) -> Iterator[AgentInvokeMessage]:
     """Yield every message that fits into one line. A larger message loses its contents.
 
-    A longer line would end the process with all its runs. The size of each part of a message is limited where it is
+    A longer line would end the process and all its runs. The size of each part of a message is limited where it is
     created, so only a message with very many parts can be too large.
     """
     for message in messages:

@@ -142,7 +142,7 @@ def _extra(run: PublicRun, left_out: Counter[str]) -> _Json:
 
 
 def _thoughts(thoughts: Sequence[Thought], room: int) -> tuple[list[_Json], int]:
-    """Return the newest thoughts that fit, and the number of the others. Only the end of a long newest one is kept."""
+    """Return the newest thoughts that fit, and the number of the others. If none fits, the newest is cut."""
     kept = list[_Json]()
     characters = MAX_THOUGHTS
     for thought in reversed(thoughts):
@@ -226,9 +226,9 @@ def _subtasks(run: PublicRun) -> _Json:
 
 
 def _of_subtask(name: str, run: PublicRun) -> list[_Json]:
-    """Return the calls of a subtask as in ``tool_results``, with texts cut evenly, without JSON and long arguments.
+    """Return the calls of a subtask as in ``tool_results``, but with texts cut evenly and without JSON.
 
-    Each entry belongs to this subtask alone, so it does not name it. Long arguments become null.
+    The entries do not name the subtask, because they are listed under it. Long arguments become null.
     """
     made = [(call, call.result) for call in run.calls if call.subtask == name and call.result]
     texts = cut_evenly([result.text for _, result in made], _MAX_SUBTASK_RESULTS, len)
@@ -254,7 +254,7 @@ def _of_subtask(name: str, run: PublicRun) -> list[_Json]:
 
 
 def _answer_json(run: PublicRun, left_out: Counter[str]) -> list[Any]:
-    """Return the JSON of answer tools, as far as it fits."""
+    """Return the JSON values of answer tools that fit."""
     values = list[Any]()
     room = MAX_EXTRA_BYTES
     for value in run.tool_answers:

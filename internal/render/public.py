@@ -1,4 +1,4 @@
-"""The results of a run as anybody may see them: plain values without known secrets.
+"""The results of a run in a form that anybody may see: plain values without known secrets.
 
 Everything that leaves a run besides its streamed text and its log is redacted here, once. The outputs
 (``internal/render/outputs.py``) may then cut it: half a secret would no longer be recognized.
@@ -27,7 +27,7 @@ MAX_JSON_LENGTH = 512 * 1024
 
 @dataclass(frozen=True)
 class PublicResult:
-    """What a tool call was given and returned, for the variables that show it."""
+    """The arguments and the result of a tool call, for the variables that show them."""
 
     arguments: object
     """The arguments as the model wrote them, with the tool's own names; None if they were not JSON."""
@@ -48,7 +48,7 @@ class PublicCall:
     status: str
     elapsed_seconds: float
     result: PublicResult | None
-    """None unless the node asks for the results."""
+    """The arguments and the result; None unless the node asks for results."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def public_file(file: UserFile, redactor: Redactor) -> UserFile:
     """Return a file for the user whose address and name have no known secrets."""
     match file:
         case HostedFile(address, meta):
-            if meta.get("tool_file_id"):  # by which Dify finds the file, whatever the address says
+            if meta.get("tool_file_id"):  # Dify finds the file by this id, whatever the address says
                 address = redactor.text(address)
             return HostedFile(address, redactor.values(meta))
         case ExternalImage(address):
