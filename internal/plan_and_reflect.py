@@ -56,7 +56,7 @@ from prompt import template, user_texts
 PLAN_SHARE = 0.4
 """Share of the run's time for the plan. If there is no plan by then, the question is the only subtask."""
 TOOLS_SHARE = 0.7
-"""Share of the run's time after which subtasks may not call tools any more."""
+"""Share of the run's time after which subtasks may no longer call tools."""
 SUBTASKS_SHARE = 0.85
 """Share of the run's time after which subtasks must have an answer. The rest is for the final answer."""
 _KEPT_SHARES = (0.95, 0.5, 0.25)

@@ -22,7 +22,7 @@ MAX_SUMMARY_TOKENS = 1_000
 """Maximum tokens of a summary, as the request says (docs/summaries.md). A token is about four English characters, or
 one Japanese or Chinese character."""
 _LEAST_TOKENS = 2 * MAX_SUMMARY_TOKENS
-"""Minimum tokens to summarize. For fewer, a model call is not worthwhile."""
+"""Minimum tokens to summarize. For fewer tokens, a model call is not worthwhile."""
 _RECENT_SHARE = 0.25
 """Share of the window for the newest of the earlier turns, which stay unchanged."""
 _KEPT_SHARE = 0.5
@@ -105,7 +105,7 @@ class Summaries:
     """Lock for summaries. Other conversations wait for it, and may then find the summary that they need."""
     asked: int = 0
     has_failed: bool = False
-    """Whether a summary failed. No more are then requested in this run."""
+    """Whether a summary failed. After that, the run requests no more summaries."""
     _known: dict[tuple[int, ...], tuple[OlderMessages, SummaryMessage]] = field(default_factory=dict, init=False)
     """Summaries by the identities (``id``) of the messages that they replace. The messages are kept, so that their
     identities are not reused."""
