@@ -80,7 +80,7 @@ def _own_named(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _validate_virtual(tool: Tool, check: Check, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    given = tool.in_told_names(_own_named(tool, arguments))
+    given = tool.in_offered_names(_own_named(tool, arguments))
     try:
         value, problems = fitted(check, given, "", takes_texts=False)
     except Unchecked:

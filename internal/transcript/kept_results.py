@@ -61,7 +61,7 @@ class KeptResults:
         """Reserve room for the results of a round until it ends. The yielded function cuts results to fit."""
         size = 0
 
-        def taken_in(outcome: ToolOutcome) -> ToolOutcome:
+        def cut_to_memory(outcome: ToolOutcome) -> ToolOutcome:
             nonlocal size
             pictures = sum(map(_size_of_picture, outcome.pictures))
             added = _size_of(outcome) + sys.getsizeof(outcome.user_text) + pictures
@@ -76,7 +76,7 @@ class KeptResults:
             return outcome
 
         try:
-            yield taken_in
+            yield cut_to_memory
         finally:
             self._under_way -= size
 

@@ -64,7 +64,7 @@ class OlderMessages:
 
     def request(self, limit: float, thought_tags: tuple[str, ...]) -> Transcript:
         """Return the request for the summary, which fits into a window of ``limit`` tokens."""
-        texts = [text for message in self.messages for text in _told(message, thought_tags)]
+        texts = [text for message in self.messages for text in _texts_of(message, thought_tags)]
         most = limit * _REQUEST_SHARE
         for share in (0.9, 1):  # each text keeps a minimum length, so the sum may still be too long
             texts = ["\n\n".join(cut_evenly(texts, share * most, estimate_tokens))]
@@ -72,7 +72,7 @@ class OlderMessages:
         return Transcript(template.SUMMARY_INSTRUCTION, begun=[AgentNote(asked)])
 
 
-def _told(message: PromptMessage, thought_tags: tuple[str, ...]) -> Iterator[str]:
+def _texts_of(message: PromptMessage, thought_tags: tuple[str, ...]) -> Iterator[str]:
     """Yield the text of a message as a quotation, without media."""
     text = message.get_text_content()
     match message:
