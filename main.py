@@ -1,7 +1,7 @@
 """Starts the plugin: checks its settings, then lets the SDK serve Dify over stdio, TCP or HTTP.
 
 The settings are in the environment or `.env`. The SDK validates them when it is imported, so an invalid setting would
-prevent the start.
+prevent startup.
 """
 
 import gc
@@ -34,7 +34,8 @@ TIMEOUTS = {
     # SDK's default of 300 s would be too short.
     "MAX_REQUEST_TIMEOUT": Timeout(default=3600, least=600, most=3600, is_always_set=True),
     # How long a model or tool call may stay silent. Dify ends such a call after 240 s with an error, and a run after
-    # 600 s without notifying the plugin (docs/host-facts.md, "Time limits"). A larger value only keeps abandoned runs.
+    # 600 s without notifying the plugin (docs/host-facts.md, "Time limits"). A larger value would only keep abandoned
+    # runs alive.
     "MAX_INVOCATION_TIMEOUT": Timeout(default=250, least=10, most=600),
 }
 
@@ -86,7 +87,7 @@ def settle_log_content(environment: MutableMapping[str, str], dotenv: Mapping[st
 
 
 if __name__ == "__main__":
-    gc.disable()  # imports leave almost no garbage, and searching for it takes a tenth of the start
+    gc.disable()  # imports leave almost no garbage, and searching for it takes a tenth of the startup time
 
 given = dotenv_values(".env")
 changes = [*settle_timeouts(os.environ, given), *settle_log_content(os.environ, given)]
@@ -111,7 +112,7 @@ logger = logging.getLogger(__name__)
 
 
 class HostLost(BaseException):
-    """Raised when Dify's plugin daemon does not answer any more. The SDK would only log an ``Exception``.
+    """Raised when Dify's plugin daemon no longer answers. The SDK would only log an ``Exception``.
 
     The SDK itself would not end the process. With remote debugging it calls a finished reader again and again without a
     pause, and a serverless process whose port is taken waits for requests that cannot arrive.
@@ -202,7 +203,8 @@ if __name__ == "__main__":
     for change in changes:  # comes after Plugin(), because the manifest that it writes must be Dify's first line
         logger.warning(change)
     # Imported objects live until the end. Without this call, each full garbage collection would visit all of them and
-    # pause every run. About 2,000 garbage objects stay, too, because finding them would take a tenth of the start.
+    # pause every run. About 2,000 garbage objects stay, too, because finding them would take a tenth of the
+    # startup time.
     gc.freeze()
     gc.enable()
     plugin.run()

@@ -45,7 +45,7 @@ def in_turns[T](items: Iterable[T]) -> Iterator[T]:
 
 
 _MANY = 1_000
-"""Number of parts from which on work on a value takes noticeable time."""
+"""Number of parts above which work on a value takes noticeable time."""
 
 
 class _Parts[T](Sized, Iterable[T], Protocol): ...
@@ -117,7 +117,7 @@ class SharedWait:
     """The wait and the retries that all requests of a run share after a service has refused one of them."""
 
     refusals: int = 0
-    """Number of refusals that counted. The refusal of a request that was sent before the last one does not count."""
+    """Number of refusals that counted. A refusal does not count if another counted after its request was sent."""
     has_given_up: bool = False
     _waits_left: tuple[float, ...] = ()
     _free: Deadline | None = None  # None while the service is available

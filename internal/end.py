@@ -135,7 +135,7 @@ def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State
     """Return the state that a later run needs."""
     ending = result.ending
     kept = answer
-    if ending.tool_answers:  # later runs read a tool's answer in the form of its result
+    if ending.tool_answers:  # for later runs, a tool's answer is cut like any other tool result
         kept = cut_to_size(answer, run.params.tool_result_limit, note=template.CHARACTERS_NOT_KEPT.format)
     if ending.reason is StopReason.APPROVAL_REQUIRED:
         last: tuple[AnswerRecord, ...] = ()

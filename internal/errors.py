@@ -132,7 +132,8 @@ _AT_THE_NODE: dict[FailureKind, type[InvokeError]] = {
 def reported[T](messages: Iterator[T]) -> Generator[T, None, None]:
     """Yield the messages of a run, and raise every failure as one of the five errors that Dify knows.
 
-    The error is raised outside of any exception handler, because the SDK would send the traceback of the whole chain.
+    The error is raised outside of any exception handler, because the SDK would otherwise send the traceback of the
+    whole chain.
     """
     try:
         yield from messages

@@ -99,13 +99,13 @@ class ModelFinished:
     finish_reason: str | None = None
     error: str | None = None
     round: int = 0
-    """The number of the round in the log. A closing answer has the next number, a plan or a judgement 0."""
+    """The number of the round in the log. A closing answer has the next number; a plan or a judgement has 0."""
     marks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class AnswerText:
-    """A piece of visible text from the stream."""
+    """A piece of streamed visible text."""
 
     text: str
 
@@ -117,14 +117,14 @@ class AnswerBreak:
 
 @dataclass(frozen=True)
 class ThoughtText:
-    """A piece of a thought that the user may see, from the stream."""
+    """A piece of a streamed thought that the user may see."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class AgentThought:
-    """A thought of the agent itself, such as the tools of a silent round, which is put before the next thought."""
+    """A thought of the agent itself, such as an announcement of tools. It is put before the next thought."""
 
     text: str
 
@@ -248,7 +248,10 @@ def in_row[T](
     clock: Clock,
     shown: Callable[[T], Mapping[str, Any]] = lambda _: {},
 ) -> Generator[Event, None, T]:
-    """Do the work as a row of the log. ``shown`` selects the row's data from the result. On an error the row fails."""
+    """Do the work as a row of the log. ``shown`` selects the row's data from the result.
+
+    An ``AgentError`` is shown in the row and raised again.
+    """
     started = clock.now()
     yield row
     try:

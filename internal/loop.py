@@ -43,7 +43,7 @@ class LoopPart:
     """The subtask of a plan, if the loop works on one. Such a loop has no closing answer when the budget is reached."""
     parent: str | None = None
     """The key of the log row above its rounds."""
-    asked: int = 0
+    rounds_before: int = 0
     """Number of rounds in earlier loops of the same subtask or the same answer."""
 
 
@@ -197,7 +197,7 @@ class AgentLoop:
     """The user's text, which determines the language in which silent rounds are announced."""
     before: Generator[Event, None, Sequence[ToolOutcome]] | None = None
     """Generator that answers the calls which an earlier run left waiting in this transcript."""
-    asked: int = field(init=False)
+    rounds_begun: int = field(init=False)
     """Number of started rounds, including those of earlier loops that the part counts."""
     answer: Answer = field(init=False)
     _is_draft: bool = field(default=False, init=False)
@@ -209,7 +209,7 @@ class AgentLoop:
 
     def __post_init__(self) -> None:
         """Set up the answer, which must be a call if the toolbox has the tool that takes the answer."""
-        self.asked = self.part.asked
+        self.rounds_begun = self.part.rounds_before
         self.answer = self._new_answer()
 
     def _new_answer(self) -> Answer:
@@ -256,10 +256,9 @@ class AgentLoop:
         self.models = self.models.offering(self.models.toolbox.offering(transcript.offered))
         note = None
         if closing is None:
-            self.asked += 1
-            name = f"round{self.asked}"
-            label = f"ROUND {self.asked}"
-            note = None
+            self.rounds_begun += 1
+            name = f"round{self.rounds_begun}"
+            label = f"ROUND {self.rounds_begun}"
             if self.runs_tools:
                 note = self.models.budget.note(transcript)
         else:
@@ -415,7 +414,7 @@ class AgentLoop:
         if is_closing:
             self._closing_end = self._closing_end or self.end.at_least(MIN_CLOSING_SECONDS)
             deadline = self._closing_end
-        return TurnSpan(f"{key}.model", key, rule, deadline, max(deadline, self.end), self.asked + is_closing)
+        return TurnSpan(f"{key}.model", key, rule, deadline, max(deadline, self.end), self.rounds_begun + is_closing)
 
 
 def tools_line(tools: Iterable[str], words: str) -> str:

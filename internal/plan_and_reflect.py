@@ -56,7 +56,7 @@ from prompt import template, user_texts
 PLAN_SHARE = 0.4
 """Share of the run's time for the plan. If there is no plan by then, the question is the only subtask."""
 TOOLS_SHARE = 0.7
-"""Share of the run's time after which subtasks may not call tools any more."""
+"""Share of the run's time after which subtasks may no longer call tools."""
 SUBTASKS_SHARE = 0.85
 """Share of the run's time after which subtasks must have an answer. The rest is for the final answer."""
 _KEPT_SHARES = (0.95, 0.5, 0.25)
@@ -282,7 +282,7 @@ class SubtaskWorker:
     @property
     def _rounds(self) -> int:
         """Number of rounds that began in this run."""
-        return max((loop.asked for loop in self._loops), default=0)
+        return max((loop.rounds_begun for loop in self._loops), default=0)
 
     @property
     def _numbered_plan(self) -> str:
@@ -348,7 +348,7 @@ class SubtaskWorker:
             is_seen=False,
             subtask=self.name,
             parent=key,
-            asked=self._rounds,
+            rounds_before=self._rounds,
         )
         loop = self.run.loop(self._transcript, self.run.toolbox, part, self._guard, waiting)
         self._loops.append(loop)
@@ -429,7 +429,7 @@ def answer_from_findings(
     findings = [outcome.finding for outcome in outcomes]
     answers = [finding.answer for finding in findings]
     toolbox = run.answering(Toolbox())
-    asked = 0
+    rounds_before = 0
     ending = Finish(StopReason.TIME_LIMIT)
     room = run.models.offering(toolbox).window.room(_request(run, findings, [""] * len(answers)))
     for share in _KEPT_SHARES:
@@ -441,12 +441,12 @@ def answer_from_findings(
         rounds = 1
         if run.submit:
             rounds = MAX_CORRECTIONS + 1
-        part = LoopPart(tool_share=1, maximum_iterations=rounds, parent="answer", asked=asked)
+        part = LoopPart(tool_share=1, maximum_iterations=rounds, parent="answer", rounds_before=rounds_before)
         loop = run.loop(_request(run, findings, kept), toolbox, part)
         try:
             ending = yield from answer_review.answer(loop, kept)
         except ModelCallFailed as failure:
-            asked = loop.asked
+            rounds_before = loop.rounds_begun
             if failure.kind is FailureKind.CONTEXT_LENGTH and share != _KEPT_SHARES[-1]:
                 continue
             if failure.kind is not FailureKind.TIMEOUT:

@@ -109,7 +109,7 @@ class AnswerReview:
         return {"review": {"passed": self._passed, "problems": list(self._problems), "revisions": self._revisions}}
 
     def answer(self, loop: AgentLoop, findings: Sequence[str] | None = None) -> Generator[Event, None, Finish]:
-        """Run the loop until an answer passes or is not reviewed any more.
+        """Run the loop until an answer passes or is no longer reviewed.
 
         ``findings`` are the evidence for the review; None means the tool results of the loop. Raises ``AgentError`` if
         a model call of the loop failed.

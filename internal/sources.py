@@ -4,7 +4,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -159,7 +159,7 @@ def cited_numbers(answer: str) -> frozenset[int]:
     return frozenset(int(digits) for numbers in listed for digits in re.findall(r"\d+", numbers))
 
 
-def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Callable[[str], str]) -> str:
+def source_list(answer: str, entries: Iterable[tuple[int, Source]]) -> str:
     """Return the sources that an answer cites outside code, as a Markdown list with their numbers.
 
     The list is "" if the answer cites no source or already has such a list. Sources with the same title and link share
@@ -175,11 +175,10 @@ def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Calla
     lines = dict[str, str]()
     for number, source in entries:
         if number in cited:
-            title = " ".join(clean(source.label).split())
-            link = clean(source.link)
+            title = " ".join(source.label.split())
             named = _MARKUP.sub(r"\\\g<0>", title)
-            if link:
-                named = f"[{named}]({quote(link, safe=_SAFE_IN_LINK)})"
+            if source.link:
+                named = f"[{named}]({quote(source.link, safe=_SAFE_IN_LINK)})"
             lines[named] = f"{lines.get(named, '-')} [{number}]"
     return "\n".join(f"{numbers} {named}" for named, numbers in lines.items())
 

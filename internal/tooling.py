@@ -14,12 +14,13 @@ from prompt import tool_errors
 
 MAX_NESTING = 64
 MAX_ARGUMENTS_LENGTH = 1_000_000
-"""Maximum characters of a call's arguments. With longer ones later requests would not fit, and no model writes as
-much."""
+"""Maximum characters of a call's arguments. With longer arguments, later requests would not fit, and no model
+writes that much."""
 _MAX_QUOTE_LENGTH = 200
 _MANY = 1_000
+"""Number of items above which work on an array takes noticeable time."""
 _LONG = 100_000
-"""Number of items or characters from which on work takes noticeable time."""
+"""Number of characters above which a text takes noticeable time to parse."""
 _HARMLESS = frozenset({int, bool, type(None)})
 _ADVICE = {("Extra data", "{"): tool_errors.ONE_CALL_IN_A_TURN}
 """Advice by the error message of Python's parser and the character at the position of the error."""
@@ -60,7 +61,7 @@ def parse_tool_arguments(arguments: object) -> ToolArgumentsParseResult:
 
 
 def parse_object(arguments: object, advice: str = f"; {tool_errors.SEND_ONE_OBJECT}") -> dict[str, Any]:
-    """Parse the text of a JSON object. The error about any other text ends with the advice.
+    """Parse the text of a JSON object. For any other text, the error ends with ``advice``.
 
     Raises ``NoObjectError``, or ``UnwritableError`` for an object that cannot be serialized as JSON again.
     """
@@ -101,7 +102,7 @@ def without_quote(error: str) -> str:
 
 
 class NotANumberError(ValueError):
-    """Raised for NaN or an infinity, which Python's parser accepts but JSON lacks. The message is the word itself."""
+    """Raised for NaN or an infinity, which Python's parser accepts but JSON lacks. The message is its name."""
 
 
 def refuse_constant(name: str) -> None:
@@ -116,7 +117,7 @@ def _refuse_unwritable_scalar(value: object) -> None:
 
 
 def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
-    """Raise ``UnwritableError`` for half surrogate pairs, infinite numbers, and more nesting than ``levels``."""
+    """Raise ``UnwritableError`` for lone surrogates, infinite numbers, and more nesting than ``levels``."""
     if not isinstance(value, dict | list):
         _refuse_unwritable_scalar(value)
         return

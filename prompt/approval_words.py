@@ -2,9 +2,9 @@
 
 Phrases that can also mean no, "I understand", "never mind" or "go on writing" are not listed ("fine", "right", "no
 problem", "continue", "tudo bem", "結構です", "大丈夫です", "了解です"), nor is anything with a condition. The signs
-under ``any`` may also follow a word. A tilde after a word is a friendly tone in Chinese and is listed there; in other
-languages it may be a hesitation. ``internal/memory/approval.py`` compares a text with these words, and docs/approval.md
-describes the effect of a user's answer.
+under ``any`` may also follow a word. A tilde after a word expresses a friendly tone in Chinese and is listed there;
+in other languages it may express hesitation. ``internal/memory/approval.py`` compares a text with these words, and
+docs/approval.md describes the effect of a user's answer.
 """
 
 _BY_LANGUAGE = {

@@ -22,7 +22,7 @@ FINDINGS_HEADING = {
     "en": "What the subtasks found:",
     "ja": "サブタスクの結果:",
     "zh": "各子任务的结果：",
-    "pt": "O que as subtarefas encontraram:",
+    "pt": "Resultados das subtarefas:",
 }
 NAME_SEPARATOR = {"en": ", ", "ja": "、", "zh": "、", "pt": ", "}
 
@@ -49,7 +49,7 @@ CUT_SHORT = {
     "content_filter": {
         "en": "(The answer stops here: the provider's content filter stopped it.)",
         "ja": "（回答はここで途切れています。プロバイダーのコンテンツフィルターにより停止されました。）",
-        "zh": "（回答在此中断：被提供商的内容过滤器终止。）",
+        "zh": "（回答在此中断：被供应商的内容过滤器终止。）",
         "pt": "(A resposta foi interrompida aqui pelo filtro de conteúdo do provedor.)",
     },
 }
@@ -65,7 +65,7 @@ FAILED_AFTER_TEXT = {
 # This heading stands above the sources that the answer cites.
 SOURCES_HEADING = {"en": "**Sources**", "ja": "**出典**", "zh": "**来源**", "pt": "**Fontes**"}
 
-# The user reads these when calls wait for approval: for one call and for several. The quoted word approves.
+# The user reads these when calls wait for approval: for one call and for several. The quoted word counts as approval.
 APPROVAL_REQUEST = {
     "en": "I need your approval before I do this:",
     "ja": "次の操作を行う前に、承認をお願いします。",
@@ -81,7 +81,7 @@ APPROVAL_REQUEST_FOR_SEVERAL = {
 HOW_TO_APPROVE = {
     "en": 'Answer "yes" to approve, or say what should be different.',
     "ja": "承認する場合は「はい」とお答えください。そうでない場合は、変更したい点をお書きください。",
-    "zh": "批准请回复“可以”；否则请说明需要怎样修改。",
+    "zh": "如需批准，请回复“可以”；否则请说明需要怎样修改。",
     "pt": 'Responda "sim" para aprovar ou diga o que deve mudar.',
 }
 HOW_TO_APPROVE_SEVERAL = {
@@ -89,7 +89,7 @@ HOW_TO_APPROVE_SEVERAL = {
     "To decide on each one, answer in JSON: ",
     "ja": "すべて承認する場合は「はい」とお答えください。そうでない場合は、変更したい点をお書きください。"
     "1 件ずつ決める場合は、JSON でお答えください: ",
-    "zh": "全部批准请回复“可以”；否则请说明需要怎样修改。如需逐项决定，请用 JSON 回复：",
+    "zh": "如需全部批准，请回复“可以”；否则请说明需要怎样修改。如需逐项决定，请用 JSON 回复：",
     "pt": 'Responda "sim" para aprovar todas ou diga o que deve mudar. Para decidir sobre cada uma, responda em JSON: ',
 }
 EMPTY_TEXT = {"en": "(empty text)", "ja": "（空の文字列）", "zh": "（空文本）", "pt": "(texto vazio)"}
@@ -120,7 +120,7 @@ TOOL_SAID_NOTHING = {
 # The user reads this when the model fails after a call that the user had approved.
 MODEL_FAILED_AFTERWARDS = {
     "en": "The model failed after your approval ({calls}): {failure}",
-    "ja": "承認いただいた後、モデルでエラーが発生しました（{calls}）: {failure}",
+    "ja": "ご承認いただいた後、モデルでエラーが発生しました（{calls}）: {failure}",
     "zh": "在您批准之后，模型出错（{calls}）：{failure}",
     "pt": "O modelo falhou depois da sua aprovação ({calls}): {failure}",
 }
@@ -135,7 +135,7 @@ CALL_STATUS = {
 NO_ANSWER = {
     "iteration_limit": {
         "en": "I could not finish an answer within the allowed number of tool rounds.",
-        "ja": "許可されたラウンド数の範囲内で回答をまとめられませんでした。",
+        "ja": "ツールを使えるラウンド数の上限までに、回答をまとめられませんでした。",
         "zh": "在允许的工具调用轮数内，我未能得出答案。",
         "pt": "Não consegui concluir uma resposta dentro do número permitido de rodadas de ferramentas.",
     },
@@ -147,13 +147,13 @@ NO_ANSWER = {
     },
     "token_limit": {
         "en": "I could not finish an answer within the allowed number of tokens.",
-        "ja": "許可されたトークン数の範囲内で回答をまとめられませんでした。",
+        "ja": "トークン数の上限までに、回答をまとめられませんでした。",
         "zh": "在允许的 token 数量内，我未能得出答案。",
         "pt": "Não consegui concluir uma resposta dentro do número permitido de tokens.",
     },
     "call_limit": {
         "en": "I could not finish an answer within the allowed number of tool calls.",
-        "ja": "許可されたツール呼び出し回数の範囲内で回答をまとめられませんでした。",
+        "ja": "ツール呼び出し回数の上限までに、回答をまとめられませんでした。",
         "zh": "在允许的工具调用次数内，我未能得出答案。",
         "pt": "Não consegui concluir uma resposta dentro do número permitido de chamadas de ferramentas.",
     },
@@ -178,14 +178,14 @@ NO_ANSWER = {
     },
     "repeated_calls": {
         "en": "I stopped because the same tool call kept giving the same result and did not lead to an answer.",
-        "ja": "同じツール呼び出しが同じ結果を繰り返したため停止しましたが、回答には至りませんでした。",
-        "zh": "同一个工具调用反复得到相同的结果，因此我停止了运行，未能得出答案。",
+        "ja": "同じツール呼び出しが同じ結果を返し続け、回答に至らなかったため、停止しました。",
+        "zh": "同一个工具调用反复得到相同的结果，无法得出答案，因此我停止了运行。",
         "pt": "Parei porque a mesma chamada de ferramenta dava sempre o mesmo resultado e não levava a uma resposta.",
     },
     "unparsed_call": {
         "en": "The model wrote its tool calls in a form that cannot be run, so there is no answer.",
         "ja": "モデルがツール呼び出しを実行できない形式で書いたため、回答できませんでした。",
-        "zh": "模型写出的工具调用格式无法执行，因此未能得出答案。",
+        "zh": "模型写出的工具调用格式有误，无法执行，因此未能得出答案。",
         "pt": "O modelo escreveu as chamadas de ferramentas em um formato que não pode ser executado; por isso, não há "
         "resposta.",
     },
@@ -213,7 +213,7 @@ NO_ANSWER = {
         "en": "The model returned no answer. A content filter may have stopped it; asking in other words may help.",
         "ja": "モデルから回答が返されませんでした。コンテンツフィルターにより停止された可能性があります。"
         "別の表現でお試しください。",
-        "zh": "模型未返回任何回答，可能被内容过滤器中止；换一种说法也许有帮助。",
+        "zh": "模型未返回任何回答，可能是被内容过滤器拦截了；换一种说法也许有帮助。",
         "pt": "O modelo não retornou nenhuma resposta. Um filtro de conteúdo pode tê-la bloqueado; tente com outras "
         "palavras.",
     },

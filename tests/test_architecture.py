@@ -63,7 +63,7 @@ REPLACE_SECRETS = {
     "node.model",
     "calls.output",
     "render.log",
-    "render.outputs",
+    "render.public",
     "render.messages",
     "memory.records",
 }

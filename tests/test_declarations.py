@@ -223,7 +223,9 @@ def test_a_label_fits_the_panel(parameter: Yaml) -> None:
         parts = [label]
         if parameter["type"] == "boolean":
             parts = re.split(r" (?=\()|(?=（)", label)
-            assert len(parts) == 2, f"{label!r} ({language}) needs the default in parentheses behind it"
+            example = PARAMETERS["show_sources"]["label"][language]
+            remedy = f"needs the default in parentheses behind it, as in {example!r}"
+            assert len(parts) == 2, f"{label!r} ({language}) {remedy}"
         for part in parts:
             assert width(part) <= most, f"{part!r} ({language}) is {width(part)} pixels wide; the panel has {most}"
 
@@ -293,7 +295,8 @@ def test_the_extra_outputs_are_variables_that_are_declared(strategy: Yaml) -> No
 def test_every_stop_reason_is_named_where_the_variable_is_declared(strategy: Yaml) -> None:
     description = strategy["output_schema"]["properties"]["stop_reason"]["description"]
     named = set(re.findall(r"\w+", description))
-    assert {reason.value for reason in StopReason} <= named
+    missing = sorted({reason.value for reason in StopReason} - named)
+    assert missing == [], f"the description of stop_reason in {declarations.SOURCE} does not name {missing}"
 
 
 # --- source, YAML and code agree ---------------------------------------------------------------------------------
@@ -314,14 +317,35 @@ def test_declared_parameters_are_the_fields_of_the_params_model(strategy: str) -
     declared = [parameter.name for parameter in declarations.of_strategy(parameters, strategy)]
     fields = list(params_type.model_fields)
 
+    shared = {parameter.name for parameter in parameters if parameter.only is None}
     without_field = sorted({*declared} - {*fields})
-    assert without_field == [], f"{without_field} of {declarations.SOURCE}: add a field of this name to {where}"
+    owner = where
+    if shared.issuperset(without_field):
+        owner = f"{StrategyParams.__name__} ({StrategyParams.__module__})"
+    assert without_field == [], f"{without_field} of {declarations.SOURCE}: add a field of this name to {owner}"
     without_entry = sorted({*fields} - {*declared})
     remedy = f"add an entry to {declarations.SOURCE}, and run `make docs`"
     assert without_entry == [], f"{without_entry} of {where}: {remedy}"
     moved = [(entry, field) for entry, field in zip(declared, fields, strict=True) if entry != field]
     needed = f"entries of {declarations.SOURCE} and fields of {where} need the same order"
     assert moved == [], f"{needed}: the entry {moved[0][0]} is where the field {moved[0][1]} is"
+
+
+def test_the_agent_reads_every_parameter() -> None:
+    code = "\n".join(file.read_text("utf-8") for file in (ROOT / "internal").rglob("*.py"))
+    unread = [name for name in FIELDS if not re.search(rf"\bparams\.{name}\b", code)]
+    assert unread == [], f"no code of internal/ reads params.{', params.'.join(unread)}"
+
+
+def test_the_page_of_a_parameter_names_it() -> None:
+    unnamed = [
+        f"docs/{parameter.page}.md does not name {parameter.name}"
+        for parameter in declarations.read().parameters
+        if not re.search(
+            rf"\b{parameter.name}\b", (ROOT / f"docs/{parameter.page}.md").read_text("utf-8"), re.IGNORECASE
+        )
+    ]
+    assert unnamed == []
 
 
 def field_of(parameter: Yaml) -> FieldInfo:

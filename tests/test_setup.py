@@ -250,6 +250,29 @@ def test_uv_makes_the_environment_when_no_python_can(checkout: Checkout) -> None
     assert checkout.setup() == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("uv", "settings", "by"),
+    [
+        ('echo "uv $*" >>"{installs}"', "", ["uv pip install"]),
+        ('echo "uv $*" >>"{installs}"; exit 2', "", ["uv pip install", "-m pip install"]),
+        ('echo "uv $*" >>"{installs}"', "global.index-url='https://packages.example/simple'", ["-m pip install"]),
+    ],
+    ids=["uv", "uv fails", "pip has a package index"],
+)
+def test_uv_installs_the_packages_unless_it_fails_or_pip_has_settings_of_its_own(
+    checkout: Checkout, uv: str, settings: str, by: list[str]
+) -> None:
+    pip = f'[ "$3 $4" != "config list" ] || {{ echo "{settings}"; exit 0; }}'
+    checkout.python(checkout.machine.first / "python3.12", install=pip)
+    program(checkout.machine.first / "uv", uv.format(installs=checkout.installs))
+
+    assert checkout.setup()[0] == 0
+
+    lines = checkout.installs.read_text().splitlines()
+    assert [line.partition(" -qq")[0].partition(" --quiet")[0] for line in lines] == by
+    assert checkout.setup() == (0, "")
+
+
 def test_when_nothing_works_it_says_what_was_tried_and_how_to_get_a_python(checkout: Checkout) -> None:
     checkout.python(checkout.machine.first / "python3.12", venv="echo ensurepip is missing; exit 1")
     program(checkout.machine.first / "uv", "echo no such version >&2; exit 2")

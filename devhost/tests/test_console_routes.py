@@ -95,8 +95,8 @@ def addresses(console: ConsoleClient, method: str) -> set[str]:
 def test_every_address_of_the_console_is_in_a_table(console: ConsoleClient) -> None:
     others = [route for route in application(console.console, PORT, TOKEN).routes if not isinstance(route, Route)]
 
-    assert addresses(console, "GET") == set(SHOWN), "add the page to SHOWN, with words that it says"
-    assert addresses(console, "POST") == set(SENT), "add the form to SENT, with words that it says"
+    assert addresses(console, "GET") == set(SHOWN), "add the page to SHOWN of this file, with words that it says"
+    assert addresses(console, "POST") == set(SENT), "add the form to SENT of this file, with words that it says"
     assert [other.path for other in others if isinstance(other, Mount)] == ["/static"]
     assert len(others) == 1, "an address of another kind needs a test of its own"
 

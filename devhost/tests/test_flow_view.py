@@ -67,14 +67,14 @@ def ran(execution: str, node: flow.FlowNode, number: int | None = None, **change
 
 
 @dataclass(frozen=True)
-class Told:
+class ShownConversation:
     shown: str
     reports: list[JsonObject]
 
 
 def told(
     *turns: Sequence[flow.FlowEvent], options: ViewOptions | None = None, trace: Path | None = None, secret: str = ""
-) -> Told:
+) -> ShownConversation:
     """What a conversation shows, and its reports; `trace` gets it too."""
     console = Console(file=io.StringIO(), width=100)
     view = TurnView(console, options)
@@ -88,7 +88,7 @@ def told(
             played = watched(written.of_turn(replace(FACTS, turn=number), events), view.show, Secrets())
             view.close(played)
             reports.append(flow_report(played))
-    return Told(_text(console), reports)
+    return ShownConversation(_text(console), reports)
 
 
 def _text(console: Console) -> str:

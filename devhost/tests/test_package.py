@@ -98,7 +98,7 @@ def package_of(plugin: Path, main_py: str, requirements: str) -> bytes:
     return packed(Contents.of(plugin))
 
 
-class Told(Watcher):
+class SentenceRecorder(Watcher):
     def __init__(self) -> None:
         self.sentences = list[str]()
 
@@ -118,7 +118,7 @@ def test_a_package_is_installed_without_what_is_installed_beside_devhost(
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     package = package_of(complete(tmp_path / "charts"), SERVES, "")
-    told = Told()
+    told = SentenceRecorder()
 
     assert try_install(package, watcher=told) > 0
     assert try_install(package, watcher=told) > 0

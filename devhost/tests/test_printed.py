@@ -23,7 +23,7 @@ WHERE = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXT
 PERFORM = {"provider": "devhost-tests/oddments/oddments", "tool_name": "perform"}
 
 
-class Heard(Watcher):
+class LineRecorder(Watcher):
     def __init__(self, told: Callable[[str], None] = lambda _: None) -> None:
         self.lines: list[tuple[str, str]] = []
         self._told = told
@@ -45,7 +45,7 @@ def told(*lines: str, secrets: Secrets | None = None) -> list[str]:
 @pytest.mark.processes
 @pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
 def test_print_logging_and_stderr_are_heard_over_every_transport(transport: TransportName) -> None:
-    heard = Heard()
+    heard = LineRecorder()
     steps = [{"out": "plain\n"}, {"err": "on \udcff stderr\n"}, {"log": "careful"}, {"out": '{"a": 1}\n[2]\n'}]
     with Host.start(PUPPET, transport=transport, watcher=heard) as host:
         run = host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of([{}]))
@@ -126,7 +126,7 @@ def test_a_long_line_is_cut_and_a_secret_at_the_cut_is_hidden() -> None:
 def test_a_plugin_that_would_wait_for_ever_says_why(expression: str, sentence: str) -> None:
     stop = Stop()
     limits = HostLimits(run_seconds=PATIENCE)
-    heard = Heard(lambda line: stop.request() if re.fullmatch(sentence, line) else None)
+    heard = LineRecorder(lambda line: stop.request() if re.fullmatch(sentence, line) else None)
     query = json.dumps([{"evaluate": expression}])
     with Host.start(PUPPET, watcher=heard, limits=limits) as host:
         run = host.run("puppet", {"query": query}, model=ScriptedModel.of([{}]), stop=stop)
@@ -141,7 +141,7 @@ def test_lines_of_a_pipe() -> None:
 
 @pytest.mark.processes
 def test_a_message_that_stands_behind_a_print_without_a_newline_is_said_to_be_lost() -> None:
-    heard = Heard()
+    heard = LineRecorder()
     with Host.start(PUPPET, watcher=heard) as host:
         steps = [{"out": 'half {"event" '}, {"say": "lost"}, {"say": "heard"}]
         run = host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of([{}]))

@@ -22,7 +22,7 @@ from support.plugins import FIXTURES, PROJECT, PUPPET, TOOLBOX
 from support.waiting import PATIENCE, printed_until
 
 
-class Heard(Watcher):
+class StartRecorder(Watcher):
     def __init__(self) -> None:
         self.told: list[Sequence[str]] = []
 
@@ -66,7 +66,7 @@ def test_all_start_at_the_same_time_and_come_in_order() -> None:
     both = threading.Barrier(2)
     plugins = [Fake(), Fake()]
     stop = Stop()
-    heard = Heard()
+    heard = StartRecorder()
     starts = [
         (name, begin(plugin, lambda _: (both.wait(PATIENCE), None)[1], stop))
         for name, plugin in zip("ab", plugins, strict=True)

@@ -16,7 +16,7 @@ RULES = {
     rule
     for module in DEVHOST.rglob("*.py")
     for rule in re.findall(
-        r"(?:_found|self\.found|Finding|NodeFailedError)\(\s*\"([a-z-]+)\"", module.read_text(encoding="utf-8")
+        r"\b(?:_found|self\.found|Finding|NodeFailedError)\(\s*\"([a-z-]+)\"", module.read_text(encoding="utf-8")
     )
 } | {"message-malformed"}
 LOSSES = {"answer-dropped"}

@@ -80,7 +80,7 @@ def _own_named(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _validate_virtual(tool: Tool, check: Check, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    given = tool.in_told_names(_own_named(tool, arguments))
+    given = tool.in_offered_names(_own_named(tool, arguments))
     try:
         value, problems = fitted(check, given, "", takes_texts=False)
     except Unchecked:
@@ -100,7 +100,7 @@ def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]
     except Unchecked:  # the tool itself still checks its arguments
         return given, []
     if problems and parameter.is_secret:
-        # A part of a secret, as in a shortened quotation, would not be recognized any more.
+        # A part of a secret, as in a shortened quotation, would no longer be recognized.
         problems = [tool_errors.HIDDEN_VALUE_DOES_NOT_FIT.format(name=parameter.name)]
     return value, problems
 
@@ -170,7 +170,7 @@ class RepeatGuard:
         return call
 
     def record_round(self, ended: Sequence[ToolOutcome]) -> None:
-        """Remember a finished round. For several equal calls, each failure counts, and only the last result."""
+        """Remember a finished round. Of several equal calls, every failure counts, but only the last result."""
         self._told |= self._asked_again
         self._asked_again = set()
         known = [(call.judged.signature, call) for call in ended if isinstance(call.judged, ValidCall)]

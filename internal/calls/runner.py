@@ -53,7 +53,7 @@ _KILL_SECONDS = 2
 
 type Post = Callable[[Event], None]
 type Job[T] = Callable[[Post], T]
-type TakesIn = Callable[[ToolOutcome], ToolOutcome]
+type CutToMemory = Callable[[ToolOutcome], ToolOutcome]
 
 
 def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator[Event, None, dict[int, T]]:
@@ -106,7 +106,7 @@ class _Shared:
     """The state that the calls of one round share."""
 
     deadline: Deadline
-    taken_in: TakesIn
+    cut_to_memory: CutToMemory
     started: dict[str, float] = field(default_factory=dict)
     """The start time of each call that is in the log."""
 
@@ -131,20 +131,20 @@ class ToolRunner:
     """Whether the model writes its calls as text, so that new tools must be announced after the results."""
 
     def run(
-        self, calls: Mapping[str, ValidCall], deadline: Deadline, taken_in: TakesIn
+        self, calls: Mapping[str, ValidCall], deadline: Deadline, cut_to_memory: CutToMemory
     ) -> Generator[Event, None, dict[str, ToolOutcome]]:
         """Run the calls by their keys in the log. A call that has not ended at the deadline counts as timed out.
 
-        ``taken_in`` cuts an outcome to the memory that is left.
+        ``cut_to_memory`` cuts an outcome to the memory that is left.
         """
-        asked = self.clock.now()
-        shared = _Shared(deadline, taken_in)
+        requested_at = self.clock.now()
+        shared = _Shared(deadline, cut_to_memory)
         started = shared.started
         jobs = [partial(self._work, key, call, shared) for key, call in calls.items()]
         results = yield from run_side_by_side(jobs, deadline)
         outcomes: dict[str, ToolOutcome] = {}
         for position, (key, call) in enumerate(calls.items()):
-            outcomes[key] = results.get(position) or self._timed_out(call, started.get(key, asked))
+            outcomes[key] = results.get(position) or self._timed_out(call, started.get(key, requested_at))
             if key not in started:
                 yield ToolStarted(key, call)
             if position not in results or key not in started:
@@ -153,12 +153,12 @@ class ToolRunner:
 
     def _work(self, key: str, call: ValidCall, shared: _Shared, post: Post) -> ToolOutcome:
         """Run one call and log its start and end, without ever raising. A call after the deadline is not logged."""
-        asked = self.clock.now()
+        requested_at = self.clock.now()
         started = shared.started
         deadline = shared.deadline
         with self.slots:
             if deadline.has_passed():
-                return self._timed_out(call, asked)
+                return self._timed_out(call, requested_at)
             started[key] = self.clock.now()
             if call.references:
                 self.secrets.learn(call.referred_secrets)
@@ -186,7 +186,7 @@ class ToolRunner:
             for note in output.notes:
                 post(LogNote(note.of(call.call.name), key))
             whole = outcome.whole
-            outcome = shared.taken_in(outcome)
+            outcome = shared.cut_to_memory(outcome)
             if outcome.whole is not whole:
                 note = OurWords("its result is not kept whole: the results of this round are too large together")
                 post(LogNote(note.of(call.call.name), key))
@@ -318,8 +318,8 @@ class ToolRounds:
         calls = _by_key(judged, parent)
         outcomes = yield from self._answer_at_once(calls)
         to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in outcomes}
-        with self.transcript.kept_results.round() as taken_in:
-            outcomes |= yield from self.tools.run(to_run, deadline, taken_in)
+        with self.transcript.kept_results.round() as cut_to_memory:
+            outcomes |= yield from self.tools.run(to_run, deadline, cut_to_memory)
         return [self._with_texts(outcomes[key]) for key in in_turns(calls)]
 
     def _announce(self, before: Collection[str]) -> None:

@@ -315,7 +315,7 @@ def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKin
     """Determine the kind from the name of the innermost error, or else from a status or the words in its text.
 
     Plugins use some names for every failure; then a status is more precise. Some words are more precise than a name or
-    a status. Only the fragment of an address is searched, because the rest may contain a time-out as a parameter.
+    a status. Only the fragment of an address is searched, because the rest may contain a timeout as a parameter.
     """
     words = _URL.sub("", without_tracebacks(reason) or reason)
     words = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), words)

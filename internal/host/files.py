@@ -111,7 +111,7 @@ def sniff_mime_type(data: bytes) -> str:
 
 
 # Files of the turn are read from their addresses: in Dify's own file service, or wherever a user's link points. Dify's
-# proxy against forged requests is used if the environment has one (docs/host-facts.md, "Files of a turn").
+# SSRF proxy is used if the environment has one (docs/host-facts.md, "Files of a turn").
 
 _SECONDS = 10
 """Maximum seconds to connect, and between two pieces. The caller limits the total time."""
@@ -146,7 +146,7 @@ _COMPATIBLE = ip_network("::/96")
 
 
 def is_private(address: IPAddress) -> bool:
-    """Return whether an address belongs to this computer or a private network, even through a translator."""
+    """Return whether an address, or the IPv4 address inside it, belongs to this computer or a private network."""
     if isinstance(address, IPv4Address):
         return not address.is_global or address.is_multicast
     inner = address.ipv4_mapped or address.sixtofour
@@ -274,7 +274,7 @@ def _trusted() -> ssl.SSLContext:
 
 
 def _proxy(url: httpx.URL) -> str | None:
-    """Return the proxy to use: Dify's proxy against forged requests, or else the one from HTTP_PROXY and the like."""
+    """Return the proxy to use: Dify's SSRF proxy, or else the one from HTTP_PROXY and similar variables."""
     own = (httpx.URL(os.environ.get(name, "")) for name in _OWN)
     is_own = any(url.host and (url.scheme, url.host, url.port) == (each.scheme, each.host, each.port) for each in own)
     usual = dict[str, str]()

@@ -208,7 +208,7 @@ class _Chunk(LLMResultChunk):
 
     @model_validator(mode="before")
     @classmethod
-    def _shorten(cls, given: Any) -> Any:  # noqa: ANN401 - the host's data
+    def _limit_calls(cls, given: Any) -> Any:  # noqa: ANN401 - the host's data
         with suppress(KeyError, TypeError):
             del given["delta"]["message"]["tool_calls"][MAX_ENTRIES:]
         return given

@@ -163,7 +163,7 @@ def is_same_call(identifier: str, tool: Tool, arguments: Mapping[str, Any], file
 def _digest(tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> str:
     named = [_file_identity(files[name]) for name in tool.files_in(arguments) if name in files]
     canonical = canonical_json([tool.provider, tool.own_name, tool.setting, arguments, named])
-    # Arguments may come from a state, so half a surrogate pair in them must not raise an error.
+    # Arguments may come from a state, so a lone surrogate in them must not raise an error.
     return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()[:8]
 
 
@@ -189,7 +189,7 @@ _INVISIBLE = re.compile(
     r"\u2d7f\U0001107f\U00011a47\U00011a99\U00016fe4\U0001bc9d\U0001d159]"
     r"|(?<![\u2190-\u2bff\U0001f000-\U0001faff])\ufe0f"
 )
-"""Control and format characters, spaces except for the plain and the Japanese one, fillers, half surrogate pairs,
+"""Control and format characters, spaces except for the plain and the Japanese one, fillers, lone surrogates,
 private use, and invisible signs of rare scripts (the last line in brackets). U+FE0F is kept after a symbol, where it
 only selects the colored picture."""
 _LOST_IN_A_LINE = re.compile(r"[\t\r\n]|\A | \Z|(?<= ) ")

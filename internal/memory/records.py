@@ -73,7 +73,8 @@ class CallRecord(_Record):
     def ended(self, result: str) -> Self:
         """Return the formerly waiting call with its result, the provider's id, and the model's original arguments.
 
-        Another id or other arguments would be another call for the provider, which may refuse it or miss its cache.
+        With a different id or different arguments it would be a different call for the provider, which may refuse it or
+        miss its cache.
         """
         as_of_the_model = {
             "id": self.call_id or portable_id(self.id),
@@ -187,9 +188,9 @@ class State(_Record):
     entries: Several[EntryRecord] = ()
     plan: PlanRecord | None = None
     sources: Several[SourceRecord] = ()
-    """Sources of this conversation, in the order of their numbers. In a long conversation some are missing."""
+    """Sources of this conversation, in the order of their numbers. In a long conversation, only the newest are kept."""
     found: Annotated[tuple[ToolRecord, ...], Field(max_length=MAX_FOUND_TOOLS), FailFast()] = ()
-    """Tools that prompts offer after the first ones. In a long conversation only the newest are kept."""
+    """Tools that prompts offer after the first ones. In a long conversation, only the newest are kept."""
     skills: Several[str] = ()
     """Names of the skills that the conversation has read, in the order of their last reading."""
     last_source: Count = 0
@@ -345,7 +346,7 @@ def _unfinished(subtask: SubtaskRecord) -> str:
 
 
 def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]) -> tuple[SourceRecord, ...]:
-    """Return the sources of the conversation. In a long conversation only the newest are kept."""
+    """Return the sources of the conversation. In a long conversation, only the newest are kept."""
     cut = slice(MAX_TITLE_LENGTH)
     new = [
         SourceRecord(number=number, title=source.label[cut], document_id=source.document_id and source.document_id[cut])

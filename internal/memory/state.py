@@ -122,8 +122,9 @@ def _refused(problem: str, advice: str = _ADVICE) -> InvalidParameters:
     return InvalidParameters(f"parameter 'state': {problem}; {advice}")
 
 
-# A state that is too large loses thoughts, contexts, long results and then turns. Each kind is removed from the oldest
-# on, and only as far as necessary. Finally most of the last turn is removed. Waiting calls are never removed.
+# A state that is too large loses thoughts, contexts, long results and then turns. The oldest of each kind
+# are removed first, and only as many as necessary. Finally most of the last turn is removed. Waiting calls are never
+# removed.
 
 _RECENT_TURNS = 3
 """Number of last turns whose results are shortened later than those of other turns."""
@@ -257,8 +258,8 @@ def _with_short_texts(state: State, number: int) -> State:
 def _cut(record: dict[str, Any], limit: int) -> Any:  # noqa: ANN401 - a record's fields
     """Return a record with each text cut to this many characters, except for the texts of waiting calls.
 
-    Arguments stay JSON. At the lowest limit, files are removed, and all calls except for the waiting ones, or the last
-    one.
+    Arguments stay JSON. At the lowest limit, files are removed, and only the waiting calls are kept, or the last call
+    if none waits.
     """
 
     def cut(value: Any, name: str) -> object:  # noqa: ANN401 - a record's fields

@@ -22,8 +22,8 @@ from internal.text.thoughts import (
 )
 
 PLAINLY_AN_ANSWER = 240
-"""Number of letters from which on a text is shown as the answer. The policy asks for remarks of one sentence, which are
-shorter."""
+"""Minimum letters of a text that is long enough to be the answer. The policy asks for remarks of one sentence, which
+are shorter."""
 _LETTERS_OF_A_WIDE_ONE = 4
 """Number of letters that a Chinese, Japanese or Korean character counts as, because it carries as much meaning and a
 model takes as long to write it."""
@@ -130,7 +130,7 @@ class TurnDisplay:
         return self._holds_answer or self._may_hide
 
     def expect_calls(self) -> None:
-        """Record that calls have arrived, so that text which is held back is a remark before them."""
+        """Record that calls have arrived, so that held-back text counts as a remark before them."""
         if self._is_answer is None or (self._holds_some and not self._shown):
             self._is_answer = False
 
@@ -166,7 +166,7 @@ class TurnDisplay:
             yield from _steps(ThoughtText, f"\n{remark}" if self._thoughts else remark)
 
     def _show(self, pieces: list[Piece]) -> Iterator[Shown]:
-        """Show pieces that arrived together, as far as their kind is known."""
+        """Show pieces that arrived together, and hold back those whose kind is not known yet."""
         if not self._shown and any(piece.kind is PieceKind.WAS_THOUGHT for piece in pieces):
             pieces = without_was_thought([Piece(PieceKind.TEXT, self._take_back()), *pieces])
         for piece in in_turns(pieces):
@@ -210,7 +210,7 @@ class TurnDisplay:
             yield from self._show_early()
 
     def _show_early(self) -> Iterator[Shown]:
-        """Show the held text if it is plainly the answer, as far as it cannot hide a question that follows."""
+        """Show the held-back text if it is plainly the answer, up to a block that could hide a question."""
         if self._is_answer is None and is_plainly_an_answer(str(self._held)):
             self._is_answer = True
         if not self._is_answer or self._holds_answer or self._has_opened:

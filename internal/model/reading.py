@@ -299,7 +299,7 @@ class Reading:
         yield from self._show_texts(text)
 
     def _taken(self, part: str | PromptMessageContentUnionTypes) -> str:
-        """Keep a part of the content as far as there is room, and return its new text."""
+        """Keep as much of a part of the content as there is room for, and return its new text."""
         text = _written_out(part)
         if isinstance(part, str) or (isinstance(part, TextPromptMessageContent) and part.opaque_body is None):
             kept = text[: MAX_TURN_TEXT - self._text_length]

@@ -89,7 +89,7 @@ class TextCalls:
         return ""
 
     def _settled(self, rest: str) -> str:
-        """Return the part of the last line that cannot become the opening of a call any more."""
+        """Return the part of the last line that can no longer become the opening of a call."""
         if not self._begun and not self._fence and _MAY_OPEN.fullmatch(rest):
             self._line = rest
             return ""

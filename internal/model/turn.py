@@ -36,7 +36,7 @@ _REMEDY_SHARE = 0.75
 RETRY_WAITS = (1.0, 4.0)
 """Seconds before the second and the third try of a call that failed with a transient error."""
 MOST_SILENCE = 3.0
-"""If a first try fails after this many seconds without a chunk, only one more try follows: docs/model-facts.md,
+"""If the first try fails after this many seconds without a chunk, only one more try follows: docs/model-facts.md,
 "Retries in the plugins"."""
 _RETURNED_NOTHING = "the model returned nothing, and a content filter may have stopped it"
 _SHARED = frozenset({FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE})
@@ -103,7 +103,7 @@ class ModelWithFallback:
 
     def use_fallback(self, failure: ModelCallFailed) -> None:
         self._failure = self._failure or failure
-        self.refuse_opaque_bodies()  # another model cannot use them
+        self.refuse_opaque_bodies()  # opaque bodies are useless to another model
 
     def refuse_opaque_bodies(self) -> None:
         self.takes_opaque_bodies = False
@@ -396,8 +396,8 @@ class _Asked:
     def _remedy(self, failure: HostFailure, request: ModelRequest) -> Generator[Event, None, bool]:
         """Wait, shorten the prompt or descriptions, or drop thinking or opaque bodies, so that a retry may succeed.
 
-        Returns whether a retry makes sense, which is not the case if the run uses the fallback model by now. The
-        request shows whether thinking or opaque bodies were sent: another conversation of the run may have dropped
+        Returns whether a retry makes sense. It does not if the run has switched to the fallback model in the meantime.
+        The request shows whether thinking or opaque bodies were sent: another conversation of the run may have dropped
         them since.
         """
         caller = self.caller
@@ -442,7 +442,7 @@ class _Asked:
         return not shared.has_given_up
 
     def _silence(self) -> float:
-        """Return the seconds of the last try without a chunk."""
+        """Return the seconds that the last try waited for its first chunk."""
         return (self.reading.began_at or self.caller.clock.now()) - self._asked_at
 
     def _stop_thinking(self, request: ModelRequest) -> Generator[Event, None, bool]:
@@ -471,7 +471,7 @@ class _Asked:
         return LogNote(OurWords(words), self.span.key)
 
     def _used(self) -> Usage:
-        """Return the usage of a try. The run's budget also counts an estimate of unreported tokens."""
+        """Return the usage of the last try. The run's budget also counts an estimate of unreported tokens."""
         reading = self.reading
         usage = Usage.of(self.reading.usage)
         prompt = 0

@@ -277,8 +277,6 @@ class StrategyParams(BaseModel):
                 notes.append(Quoting(f"{name}: {missing_variable(str(given[name]))}"))
                 if name in ("approval", "extra_outputs"):
                     given[name] = None
-                else:
-                    given[name] = given[name]
         values: dict[str, object] = {"model": ModelSelection.read(given.pop("model"), notes.append)}
         for name, value in in_turns(given.items()):
             if not _was_left_alone(value):

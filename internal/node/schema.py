@@ -103,7 +103,7 @@ def rewritten(node: Any, change: Callable[[Mapping[str, Any]], Mapping[str, Any]
 
 
 _MAX_SCHEMAS = 5_000
-"""Maximum number of schemas with all references followed. References that double could take hours."""
+"""Maximum number of schemas with all references followed. References that double at each level could take hours."""
 _TOO_LARGE = "too large once its references are followed"
 _MAX_PATTERNS = 40
 """Maximum number of regular expressions in a schema. The slowest take 3 ms each to compile."""
@@ -127,7 +127,7 @@ class _Measured:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.length = len(to_json(root))
         self.recursions = 0
-        """Number of recursive references. The library's errors multiply by it with each level of a value."""
+        """Number of recursive references. Each level of a value multiplies the library's errors by this number."""
         self._root = root
         self._schemas = 0
         self._patterns = set[str]()
@@ -206,7 +206,7 @@ class _Measured:
 
 
 class _Library:
-    """``jsonschema-rs``, imported by the first run that needs it, which saves 8 MB and 12 ms at the start."""
+    """``jsonschema-rs``, imported by the first run that needs it, which saves 8 MB and 12 ms at startup."""
 
     def __init__(self) -> None:
         import jsonschema_rs  # noqa: PLC0415 - see above
@@ -300,7 +300,7 @@ class Check:
         return False
 
     def errors(self, value: object) -> list[ValidationError]:
-        """Return the library's errors, one for each place; none if they would be too large: they copy the value."""
+        """Return the library's errors, one for each place; none if their copies of the value would be too large."""
         text = to_json(value)
         recursions = self._measured.recursions
         work = (1 + self._measured.size.keywords + self._measured.length // 1_000) * _parts(value, text)
@@ -434,7 +434,7 @@ def _types_at(place: Place, errors: Iterable[ValidationError]) -> list[str]:
 
 
 def _distance(place: Place, errors: Sequence[ValidationError]) -> tuple[bool, bool, int]:
-    """Return how far a value is from an alternative: whether its type or its kind differs, and the number of errors."""
+    """Return how far a value is from an alternative: wrong type or not, wrong option or not, number of errors."""
     kinds = [each.kind.name for each in errors if len(each.instance_path) <= len(place) + 1]
     is_other_kind = "const" in kinds or "enum" in kinds
     return bool(_types_at(place, errors)), is_other_kind, len(errors)
@@ -533,7 +533,7 @@ class _Fitting:
         return found
 
     def _changes(self, error: ValidationError, *, to_text: bool = True) -> list[tuple[Place, object]]:
-        """Places and their new values. Of several alternatives, the first that can be made to fit counts."""
+        """Return places and their new values. Of several alternatives, the first that can be made to fit counts."""
         branches = _branches(error)
         to_text = to_text and all(_types_at(tuple(error.instance_path), branch) for branch in branches)
         for branch in branches:

@@ -59,7 +59,7 @@ class Skills:
         return self.by_name[name].body, None
 
     def known(self, most: float, size: Callable[[str], int]) -> list[Skill]:
-        """Return the skills that earlier runs have read, the most recent first, as far as they fit into ``most``."""
+        """Return the skills that earlier runs have read, the most recent first, as many as fit into ``most``."""
         newest = [self.by_name[name] for name in reversed(self.read)]
         ends = accumulate(size(skill.body) for skill in newest)
         return [skill for skill, end in zip(newest, ends, strict=True) if end <= most]

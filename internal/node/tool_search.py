@@ -38,7 +38,7 @@ to its words."""
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff"
 """Vowel signs and accents, which are a part of the word around them."""
 _WORDS = rf"([{_UNSPACED}]+)|((?:[^\W_{_UNSPACED}]|[{_MARKS}])+)"
-"""Pattern of words, compiled at the first search, which keeps the start short."""
+"""Pattern of words, compiled at the first search to keep startup short."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ASCII_WORDS = str.maketrans({chr(each): " " for each in range(128) if not chr(each).isalnum()})
 

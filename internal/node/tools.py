@@ -294,12 +294,12 @@ class Tool:
         """Return the arguments under the tool's own names. The given arguments may have either kind of name."""
         return {self.own_names.get(name, name): value for name, value in arguments.items()}
 
-    def in_told_names(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def in_offered_names(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments under the names that the model sees."""
-        return {self._told_names.get(name, name): value for name, value in arguments.items()}
+        return {self._offered_names.get(name, name): value for name, value in arguments.items()}
 
     @cached_property
-    def _told_names(self) -> Mapping[str, str]:
+    def _offered_names(self) -> Mapping[str, str]:
         return {own: name for name, own in self.own_names.items()}
 
     @cached_property
@@ -307,7 +307,7 @@ class Tool:
         """The check of a virtual tool for arguments under the names that the model sees."""
         if self.check is None or not self.own_names:
             return self.check
-        return replace(check_of(with_property_names(self.check.schema, self._told_names)), more=self.check.more)
+        return replace(check_of(with_property_names(self.check.schema, self._offered_names)), more=self.check.more)
 
     def files_in(self, arguments: Mapping[str, Any]) -> list[str]:
         """Return the names of files in a call's arguments."""
@@ -338,7 +338,7 @@ class Tool:
                 "required": [name for name, parameter in self.parameters.items() if parameter.required],
             }
         if self.own_names:
-            schema = with_property_names(schema, self._told_names)
+            schema = with_property_names(schema, self._offered_names)
         return offered_schema(schema)
 
 

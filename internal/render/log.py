@@ -256,7 +256,7 @@ class LogTree:
         return self._start(event.key, event.model, {"request_ids": [*requests, event.request_id]})
 
     def summary(self, summary: e.RunSummary, data: Mapping[str, Any]) -> AgentInvokeMessage:
-        """Return the last log entry of a run. Dify's page cuts a label after about 25 letters."""
+        """Return the last log entry of a run. Dify's page cuts a label after some 24 characters."""
         shown = self._shown(data) | _said({"notes": self._notes_of_run})
         return self._write("summary", _Status.SUCCESS, f"ENDED: {summary.stop_reason}", shown)
 

@@ -20,13 +20,13 @@ from internal.events import (
     FileForwarded,
     LogNote,
     RunFinished,
-    RunSummary,
     Shown,
     ShownBatch,
     ThoughtText,
 )
 from internal.render.log import LogContent, LogTree, error_text
 from internal.render.outputs import Variables, closing_messages, decision_summary, file_messages
+from internal.render.public import PublicRun, public_file
 from internal.sources import source_list
 from internal.text.secrets import KnownSecrets
 from internal.text.texts import wellformed
@@ -46,8 +46,8 @@ _CAN_GROW = frozenset(
 """Types of messages that contain values of any size. Texts, blobs and sources are split, and addresses are short."""
 MAX_AT_ONCE = 100
 """Maximum number of messages without a pause. The daemon forwards a run's messages through a queue of 128 places and
-silently drops messages when it is full. With a pause of 10 ms after every 100 none was lost (docs/host-facts.md,
-"Bursts of messages")."""
+silently drops messages when it is full. With a pause of 10 ms after every 100 messages, none was lost
+(docs/host-facts.md, "Bursts of messages")."""
 AT_ONCE_SECONDS = 0.020
 PAUSE_SECONDS = 0.010
 
@@ -73,13 +73,14 @@ def render(
                 yield from _text_messages(words)
             match event:
                 case FileForwarded(file):
-                    yield from file_messages(file, secrets.for_people)
+                    yield from file_messages(public_file(file, secrets.for_people))
                 case RunFinished(summary):
-                    yield from _text_messages(_list_of_sources(summary, text, secrets))
-                    variables = Variables.of(summary, secrets)
-                    decisions = decision_summary(summary, variables, secrets.for_people)
+                    run = PublicRun.of(summary, secrets.for_people)
+                    yield from _text_messages(_list_of_sources(run, summary.sources_heading, text))
+                    variables = Variables.of(run)
+                    decisions = decision_summary(run, variables)
                     yield logs.summary(summary, decisions)
-                    yield from closing_messages(summary, variables, decisions, secrets.for_people)
+                    yield from closing_messages(run, variables, decisions)
                 case AnswerText() | AnswerBreak() | ThoughtText() | ShownBatch() | AgentThought() | CallsAnswered():
                     pass
                 case _:
@@ -171,12 +172,11 @@ def _written(event: Event, text: TextStream) -> str:
             return text.close_thought()
 
 
-def _list_of_sources(summary: RunSummary, text: TextStream, secrets: KnownSecrets) -> str:
-    if not summary.sources_heading:
+def _list_of_sources(run: PublicRun, heading: str, text: TextStream) -> str:
+    if not heading:
         return ""
-    entries = (*summary.earlier_sources, *summary.sources)
-    if listed := source_list(summary.answer, entries, secrets.for_people.text):
-        return text.new_paragraph() + text.answer(f"{summary.sources_heading}\n\n{listed}") + text.finish()
+    if listed := source_list(run.answer, (*run.earlier_sources, *run.sources)):
+        return text.new_paragraph() + text.answer(f"{heading}\n\n{listed}") + text.finish()
     return ""
 
 
@@ -190,7 +190,7 @@ def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:
 def bounded(messages: Iterable[AgentInvokeMessage]) -> Iterator[AgentInvokeMessage]:
     """Yield every message that fits into one line. A larger message loses its contents.
 
-    A longer line would end the process with all its runs. The size of each part of a message is limited where it is
+    A longer line would end the process and all its runs. The size of each part of a message is limited where it is
     created, so only a message with very many parts can be too large.
     """
     for message in messages:

@@ -1,9 +1,8 @@
-"""The outputs of a run in addition to its text and its log: files, sources, variables, usage, without known secrets."""
+"""The messages of a run in addition to its text and its log: files, sources, variables, usage."""
 
-import json
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, assert_never
@@ -12,15 +11,13 @@ from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 from pydantic_core import to_json
 
-from internal.call import ToolOutcome, ValidCall, WaitingCall
 from internal.clock import in_turns
-from internal.events import MAX_NAME_LENGTH, CallsAnswered, ExternalImage, HostedFile, RunSummary, Thought, UserFile
+from internal.events import MAX_NAME_LENGTH, ExternalImage, HostedFile, Thought, UserFile
 from internal.host.files import FileBytes
-from internal.json_values import read_exactly
 from internal.memory.state import encode
 from internal.node.params import ExtraOutput
-from internal.sources import Source, cited_numbers
-from internal.text.secrets import KnownSecrets, Redactor, texts_in
+from internal.render.public import PublicCall, PublicRun, can_be_written
+from internal.sources import Source
 from internal.text.texts import cut_evenly
 
 MAX_CHUNK_BYTES = 8192
@@ -49,23 +46,20 @@ def size_on_the_wire(value: object) -> int:
     return len(to_json(value)) + 1
 
 
-def file_messages(file: UserFile, redactor: Redactor) -> Iterator[AgentInvokeMessage]:
-    """Forward a file to the user.
+def file_messages(file: UserFile) -> Iterator[AgentInvokeMessage]:
+    """Yield the messages that forward a file to the user.
 
-    The SDK's enum lacks ``binary_link``, but Dify finds a tool file by its metadata, whatever the type of the link.
+    The SDK's enum has no ``binary_link``. Dify finds a tool file by its metadata, whatever the link is called.
     """
     match file:
         case HostedFile(address, meta):
-            if meta.get("tool_file_id"):  # Dify finds the file by this id, whatever the address is
-                address = redactor.text(address)
             body = InvokeMessage.TextMessage(text=address)
-            yield AgentInvokeMessage(type=_Type.IMAGE_LINK, message=body, meta=redactor.values(meta))
+            yield AgentInvokeMessage(type=_Type.IMAGE_LINK, message=body, meta=dict(meta))
         case ExternalImage(address):
-            yield AgentInvokeMessage(type=_Type.IMAGE, message=InvokeMessage.TextMessage(text=redactor.text(address)))
+            yield AgentInvokeMessage(type=_Type.IMAGE, message=InvokeMessage.TextMessage(text=address))
         case FileBytes(data, mime_type, filename):
             named = {"mime_type": mime_type, "filename": filename}.items()
-            meta = {name: redactor.text(value)[:MAX_NAME_LENGTH] for name, value in named if value}
-            yield from _chunks(data, meta)
+            yield from _chunks(data, {name: value for name, value in named if value})
         case _:
             assert_never(file)
 
@@ -98,20 +92,17 @@ class Variables:
     """The JSON of answer tools for the output ``json``."""
 
     @classmethod
-    def of(cls, summary: RunSummary, secrets: KnownSecrets) -> "Variables":
-        redactor = secrets.for_people
-        structured = summary.structured_output
+    def of(cls, run: PublicRun) -> "Variables":
         left_out = Counter[str]()
         values = {
-            "stop_reason": summary.stop_reason.value,
-            "sources": redactor.values(_sources(summary)),
-            "tool_runs": _tool_runs(summary, redactor),
-            **({"structured_output": redactor.json(structured.variable)} if structured else {}),
-            **redactor.values(summary.variables),
-            **_subtasks(summary, redactor),
-            **_extra(summary, redactor, left_out),
+            "stop_reason": run.stop_reason,
+            "sources": _sources(run),
+            "tool_runs": [_tool_run(call) for call in run.calls],
+            **run.variables,
+            **_subtasks(run),
+            **_extra(run, left_out),
         }
-        sent = _answer_json(summary, redactor, left_out)
+        sent = _answer_json(run, left_out)
         return cls(_fitting(values, left_out), +left_out, sent)
 
 
@@ -135,28 +126,27 @@ def _fitting(values: _Json, left_out: Counter[str]) -> _Json:
     return kept
 
 
-def _extra(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> _Json:
-    """Return the state and the requested variables. If room is short, tool_results is cut before thoughts."""
+def _extra(run: PublicRun, left_out: Counter[str]) -> _Json:
+    """Return the state and the variables that the node requests. If room is short, tool_results loses text first."""
     values = dict[str, Any]()
     room = MAX_EXTRA_BYTES - len("[][]")
-    if summary.state is not None:
-        values["state"] = encode(summary.state.redacted(redactor))
+    if run.state is not None:
+        values["state"] = encode(run.state)
         room -= size_on_the_wire(values["state"])
-    if ExtraOutput.THOUGHTS in summary.extra_outputs:
-        values["thoughts"], left_out["thoughts"] = _thoughts(summary.totals.thoughts, redactor, room)
+    if ExtraOutput.THOUGHTS in run.extra_outputs:
+        values["thoughts"], left_out["thoughts"] = _thoughts(run.thoughts, room)
         room -= sum(map(size_on_the_wire, values["thoughts"]))
-    if ExtraOutput.TOOL_RESULTS in summary.extra_outputs:
-        values["tool_results"] = _tool_results(summary, redactor, room, left_out)
+    if ExtraOutput.TOOL_RESULTS in run.extra_outputs:
+        values["tool_results"] = _tool_results(run, room, left_out)
     return values
 
 
-def _thoughts(thoughts: Sequence[Thought], redactor: Redactor, room: int) -> tuple[list[_Json], int]:
-    """Return the newest thoughts that fit, and the number of the others. If none fits, the newest is shortened."""
+def _thoughts(thoughts: Sequence[Thought], room: int) -> tuple[list[_Json], int]:
+    """Return the newest thoughts that fit, and the number of the others. If none fits, the newest is cut."""
     kept = list[_Json]()
     characters = MAX_THOUGHTS
     for thought in reversed(thoughts):
-        text = redactor.text(thought.text)
-        entry: _Json = {"round": thought.round, "text": text, **_named(thought.subtask, redactor)}
+        entry: _Json = {"round": thought.round, "text": thought.text, **_named(thought.subtask)}
         characters -= len(entry["text"])
         room -= size_on_the_wire(entry)
         if characters < 0 or room < 0:
@@ -169,20 +159,19 @@ def _thoughts(thoughts: Sequence[Thought], redactor: Redactor, room: int) -> tup
     return kept[::-1], 0
 
 
-def _named(subtask: str, redactor: Redactor) -> _Json:
-    """Return the name of the subtask as a field; empty without a subtask."""
+def _named(subtask: str) -> _Json:
+    """Return the name of the subtask, if there is one."""
     if not subtask:
         return {}
-    return {"subtask": redactor.text(subtask)[:MAX_NAME_LENGTH]}
+    return {"subtask": subtask[:MAX_NAME_LENGTH]}
 
 
-def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: Counter[str]) -> list[_Json]:
-    """Return an entry for each call. If they do not fit, the oldest first lose their results and are then removed.
+def _tool_results(run: PublicRun, room: int, left_out: Counter[str]) -> list[_Json]:
+    """Return an entry for each call. If they do not fit, the oldest lose their results first, and are then removed.
 
     If a single result would not fit even alone, only that entry loses its result.
     """
-    runs = [(done, ended) for done in summary.totals.tool_rounds for ended in done.calls]
-    entries = [_call(done, ended, redactor) for done, ended in in_turns(runs)]
+    entries = [_entry(call) for call in in_turns(run.calls)]
     sizes = [size_on_the_wire(entry) for entry in entries]
     gone = 0
     room -= sum(sizes)
@@ -193,10 +182,11 @@ def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: 
     left = room
     if gone:
         left = 0
-    for entry, (_, ended) in in_turns(zip(reversed(entries[gone:]), reversed(runs[gone:]), strict=True)):
+    for entry, call in in_turns(zip(reversed(entries[gone:]), reversed(run.calls[gone:]), strict=True)):
         said = {}
-        if left:
-            said = {"text": redactor.text(ended.tool_response), "json": _sent_json(ended, redactor, left_out)}
+        if left and call.result:
+            said = {"text": call.result.text, "json": _one_or_all(call.result.json_values)}
+            left_out["tool_results.json"] += call.result.unusable_json
         added = size_on_the_wire(entry | said) - size_on_the_wire(entry)
         if said and added <= left:
             entry.update(said)
@@ -208,32 +198,44 @@ def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: 
     return entries[gone:]
 
 
-def _subtasks(summary: RunSummary, redactor: Redactor) -> _Json:
-    """Return the subtasks of a plan, with the results of their tools if the node requests results."""
-    subtasks = summary.variables.get("subtasks", ())
-    if not subtasks or ExtraOutput.TOOL_RESULTS not in summary.extra_outputs:
-        return {}
+def _entry(call: PublicCall) -> _Json:
     return {
-        "subtasks": [
-            {**redactor.values(subtask), "tool_results": _of_subtask(subtask["name"], summary, redactor)}
-            for subtask in subtasks
-        ]
+        "round": call.round,
+        **_named(call.subtask),
+        "tool": call.tool[:MAX_NAME_LENGTH],
+        "arguments": call.result and call.result.arguments,
+        "status": call.status,
+        "text": "",
+        "json": None,
     }
 
 
-def _of_subtask(name: str, summary: RunSummary, redactor: Redactor) -> list[_Json]:
+def _one_or_all(values: Sequence[object]) -> object:
+    """Return the JSON of a tool: the value, a list of several values, or None."""
+    if len(values) > 1:
+        return list(values)
+    return next(iter(values), None)
+
+
+def _subtasks(run: PublicRun) -> _Json:
+    """Return the subtasks of a plan with the results of their tools, if the node requests results."""
+    subtasks = run.variables.get("subtasks", ())
+    if not subtasks or ExtraOutput.TOOL_RESULTS not in run.extra_outputs:
+        return {}
+    return {"subtasks": [{**subtask, "tool_results": _of_subtask(subtask["name"], run)} for subtask in subtasks]}
+
+
+def _of_subtask(name: str, run: PublicRun) -> list[_Json]:
     """Return the calls of a subtask as in ``tool_results``, but with texts cut evenly and without JSON.
 
-    Long arguments become null. The entries do not name their subtask, because they are listed under it.
+    The entries do not name the subtask, because they are listed under it. Long arguments become null.
     """
-    of_it = (done for done in summary.totals.tool_rounds if done.subtask == name)
-    runs = [(done, ended) for done in of_it for ended in done.calls]
-    texts = cut_evenly([redactor.text(ended.tool_response) for _, ended in runs], _MAX_SUBTASK_RESULTS, len)
+    made = [(call, call.result) for call in run.calls if call.subtask == name and call.result]
+    texts = cut_evenly([result.text for _, result in made], _MAX_SUBTASK_RESULTS, len)
     entries = list[_Json]()
     room = _MAX_SUBTASK_RESULTS
-    for (done, ended), text in in_turns(zip(runs, texts, strict=True)):
-        call = _call(done, ended, redactor)
-        arguments = call["arguments"]
+    for (call, result), text in in_turns(zip(made, texts, strict=True)):
+        arguments = result.arguments
         size = size_on_the_wire(arguments)
         if size > room:
             arguments = None
@@ -241,144 +243,87 @@ def _of_subtask(name: str, summary: RunSummary, redactor: Redactor) -> list[_Jso
             room -= size
         entries.append(
             {
-                "round": done.round,
-                "tool": call["tool"],
+                "round": call.round,
+                "tool": call.tool[:MAX_NAME_LENGTH],
                 "arguments": arguments,
-                "status": call["status"],
+                "status": call.status,
                 "text": text,
             }
         )
     return entries
 
 
-def _call(done: CallsAnswered, ended: ToolOutcome, redactor: Redactor) -> _Json:
-    judged = ended.judged
-    parsed = ended.call.parsed
-    checked = judged
-    if isinstance(judged, WaitingCall):
-        checked = judged.valid
-    written: Mapping[str, Any] | None = parsed.args if parsed.ok else None
-    if judged.tool and written is not None:
-        written = judged.tool.in_own_names(written)
-    arguments = written
-    if isinstance(checked, ValidCall):
-        arguments = checked.as_written
-    return {
-        "round": done.round,
-        **_named(done.subtask, redactor),
-        "tool": redactor.text(ended.call.name)[:MAX_NAME_LENGTH],
-        "arguments": redactor.json(read_exactly(json.dumps(arguments))),
-        "status": ended.status.value,
-        "text": "",
-        "json": None,
-    }
-
-
-def _sent_json(ended: ToolOutcome, redactor: Redactor, left_out: Counter[str]) -> object:
-    """Return the JSON of the tool: the value, a list of several values, or None."""
-    fitting = (text for text in ended.sent_json if len(text) <= MAX_EXTRA_BYTES)
-    values = [value for value in map(read_exactly, fitting) if _can_be_written(value)]
-    left_out["tool_results.json"] += len(ended.sent_json) - len(values)
-    if not values:
-        return None
-    if len(values) == 1:
-        return redactor.json(values[0])
-    return redactor.json(values)
-
-
-def _answer_json(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> list[Any]:
-    """Return the JSON of answer tools, as far as it fits."""
+def _answer_json(run: PublicRun, left_out: Counter[str]) -> list[Any]:
+    """Return the JSON values of answer tools that fit."""
     values = list[Any]()
     room = MAX_EXTRA_BYTES
-    for value in (value for each in summary.tool_answers for value in each.json_values):
-        exact = redactor.json(read_exactly(json.dumps(value)))
-        if _can_be_written(exact):
-            size = size_on_the_wire(exact)
-        else:
-            size = MAX_EXTRA_BYTES + 1
+    for value in run.tool_answers:
+        size = MAX_EXTRA_BYTES + 1
+        if can_be_written(value):
+            size = size_on_the_wire(value)
         if fits := size <= room:
-            values.append(exact)
+            values.append(value)
             room -= size
         left_out["json"] += not fits
     return values
 
 
-def _can_be_written(value: object) -> bool:
-    try:
-        to_json([[[[[[[[value]]]]]]]])  # a message around the value has fewer levels
-    except ValueError:
-        return False
-    return True
-
-
-def _sources(summary: RunSummary) -> list[_Json]:
+def _sources(run: PublicRun) -> list[_Json]:
     """Return all sources of the run, and the sources of earlier runs that the answer cites, by number."""
-    structured = summary.structured_output
-    # Brackets around a number in JSON are a list, and a tool does not know the source numbers.
-    texts: Iterable[str] = [summary.answer]
-    if structured and structured.answer is not None:
-        texts = texts_in(structured.answer)
-    cited = frozenset(number for text in texts if not summary.tool_answers for number in cited_numbers(text))
-    earlier = [each for each in summary.earlier_sources if each[0] in cited]
+    earlier = [each for each in run.earlier_sources if each[0] in run.cited]
     return [
         {
             "number": number,
             "title": source.label,
             "document_id": source.document_id and source.document_id[:MAX_NAME_LENGTH],
             "score": source.resource.get("score"),
-            "cited": number in cited,
+            "cited": number in run.cited,
         }
-        for number, source in in_turns((*earlier, *summary.sources))
+        for number, source in in_turns((*earlier, *run.sources))
     ]
 
 
-def _tool_runs(summary: RunSummary, redactor: Redactor) -> list[_Json]:
-    return [
-        {
-            "round": done.round,
-            **_named(done.subtask, redactor),
-            "tool": redactor.text(ended.call.name)[:MAX_NAME_LENGTH],
-            "status": ended.status.value,
-            "elapsed_seconds": round(ended.elapsed_seconds, 3),
-        }
-        for done in summary.totals.tool_rounds
-        for ended in done.calls
-    ]
+def _tool_run(call: PublicCall) -> _Json:
+    return {
+        "round": call.round,
+        **_named(call.subtask),
+        "tool": call.tool[:MAX_NAME_LENGTH],
+        "status": call.status,
+        "elapsed_seconds": round(call.elapsed_seconds, 3),
+    }
 
 
-def decision_summary(summary: RunSummary, variables: Variables, redactor: Redactor) -> _Json:
+def decision_summary(run: PublicRun, variables: Variables) -> _Json:
     """Return a summary of the run for people and for log search, which never contains the model's thoughts."""
     sources = variables.values["sources"]
     return {
-        "stop_reason": summary.stop_reason.value,
-        "rounds": summary.rounds,
+        "stop_reason": run.stop_reason,
+        "rounds": run.rounds,
         "tool_calls": variables.values["tool_runs"],
         "sources_used": [{"number": each["number"], "title": each["title"]} for each in sources if each["cited"]],
-        **redactor.values(summary.decisions),
+        **run.decisions,
         **({"left_out": variables.left_out} if variables.left_out else {}),
     }
 
 
-def closing_messages(
-    summary: RunSummary, variables: Variables, decisions: _Json, redactor: Redactor
-) -> Iterator[AgentInvokeMessage]:
+def closing_messages(run: PublicRun, variables: Variables, decisions: _Json) -> Iterator[AgentInvokeMessage]:
     """Yield the sources, the variables, the variables again as one JSON, and finally the usage.
 
     Dify's editor always offers ``json``, but single variables only if the node has the strategy's schema
     (docs/host-facts.md, "Outputs in the editor"). A JSON message after the usage would reset the usage.
     """
-    yield from _source_messages(summary.sources, redactor)
+    yield from _source_messages(run.sources)
     for name, value in variables.values.items():
         body = InvokeMessage.VariableMessage(variable_name=name, variable_value=value)
         yield AgentInvokeMessage(type=_Type.VARIABLE, message=body)
-    last = {"execution_metadata": summary.totals.usage.execution_metadata(), "decision_summary": decisions}
+    last = {"execution_metadata": run.execution_metadata, "decision_summary": decisions}
     for value in (*variables.sent_json, {"variables": variables.values}, last):
         yield AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=value))
 
 
-def _source_messages(sources: Sequence[tuple[int, Source]], redactor: Redactor) -> Iterator[AgentInvokeMessage]:
+def _source_messages(sources: Sequence[tuple[int, Source]]) -> Iterator[AgentInvokeMessage]:
     """Yield the sources as Dify's retriever resources, in messages far below the maximum line length."""
-    described = [_described(source, redactor) | {"position": number} for number, source in in_turns(sources)]
+    described = [_described(source) | {"position": number} for number, source in in_turns(sources)]
     for resources in _in_lines(described):
         yield AgentInvokeMessage(
             type=_Type.RETRIEVER_RESOURCES, message=_Resources(retriever_resources=resources, context="")
@@ -404,9 +349,9 @@ def _in_lines(items: list[_Json]) -> Iterator[list[_Json]]:
     yield waiting
 
 
-def _described(source: Source, redactor: Redactor) -> _Json:
+def _described(source: Source) -> _Json:
     """Return a source in the fields of Dify's retriever resource, without its position."""
-    fields: _Json = redactor.values({"document_name": source.title, **source.resource, "content": source.content})
+    fields: _Json = {"document_name": source.title, **source.resource, "content": source.content}
     for name, value in fields.items():
         if isinstance(value, str) and len(value) > MAX_SOURCE_LENGTH:
             fields[name] = value[:MAX_SOURCE_LENGTH]
@@ -417,4 +362,3 @@ class _Resources(InvokeMessage.RetrieverResourceMessage):
     """A message with resources as plain objects. The SDK's own model would also write every missing field."""
 
     retriever_resources: list[_Json]  # type: ignore[assignment] # the reason for this class
-

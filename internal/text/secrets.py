@@ -119,9 +119,9 @@ MIN_SECRET_LENGTH = 6
 MAX_ERROR_LENGTH = 20_000
 """Maximum characters of an error that are processed. The rest is dropped."""
 BORDER = "\ud800"
-"""A separator between two texts that may share a secret: half a surrogate pair, which no text from Dify has."""
+"""A separator between two texts that may share a secret: a lone surrogate, which no text from Dify has."""
 _LONG_PATTERN = 20_000
-"""Length in characters from which on a pattern is compiled in a thread, because it takes 0.03 s or more."""
+"""Minimum characters of a pattern that is compiled in a thread, because that takes 0.03 s or more."""
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
 _UNESCAPED = ("", "/", "!'()*", "/!'()*;,?:@&=+$#")
 """Characters that programs do not escape in a URL: Python's ``quote_plus``, its ``quote``, JavaScript's two
@@ -170,7 +170,7 @@ class Redactor:
             )  # the first character excludes most forms
         )
         written = "|".join(groups)
-        # Thousands of secrets take 0.2 s. A thread compiles them, so that other sessions can run.
+        # Compiling thousands of secrets takes 0.2 s. A thread does it, so that other sessions can run.
         if len(written) < _LONG_PATTERN:
             return re.compile(written)
         return get_hub().threadpool.apply(re.compile, (written,))

@@ -12,9 +12,9 @@ from pydantic_core import to_json
 
 from prompt import template
 
-# All incoming and outgoing text is made well-formed (docs/architecture.md, "Where texts are cleaned"). Half of a
-# surrogate pair cannot be encoded as UTF-8, and a single one in a message ends the whole invocation. PostgreSQL, where
-# Dify keeps messages, variables and logs, refuses NUL (docs/host-facts.md, "NUL characters").
+# All incoming and outgoing text is made well-formed (docs/architecture.md, "Where texts are cleaned"). A lone
+# surrogate cannot be encoded as UTF-8, and even one in a message ends the whole invocation. PostgreSQL, where Dify
+# keeps messages, variables and logs, refuses NUL (docs/host-facts.md, "NUL characters").
 
 _BACKSLASH = r"\\"
 _NUL = r"\u0000"

@@ -1,4 +1,4 @@
-"""Separates thoughts and visible text in the model's text, and keeps them apart in the user's text."""
+"""Separates thoughts from visible text in the model's text, and keeps them apart in the user's text."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from internal.clock import in_turns
 
 # Dify's page treats every such tag as a tag of a thought, even in code, and an open block hides the text after it
 # (docs/host-facts.md, "Thinking tags"). In a tag that an answer or a thought only quotes, an invisible word joiner is
-# inserted after the ``<``, so that it is not a tag any more.
+# inserted after the ``<``, so that it is no longer a tag.
 
 MAX_STEP_LENGTH = 12 * 1024
 """Maximum characters that are processed at once, so that no step takes long."""

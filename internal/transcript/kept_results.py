@@ -28,7 +28,7 @@ _WINDOW = 65_536
 _WIDTHS = {0x3000: " "} | {wide: chr(wide - 0xFF01 + 0x21) for wide in range(0xFF01, 0xFF5F)}
 """The ordinary forms of ASCII characters by the code points of their wide forms."""
 _FOLDED = _WIDTHS | {ord("İ"): "i", ord("ı"): "i", ord("ſ"): "s", ord("µ"): "μ"}
-"""The wide forms, plus letters whose lower or upper case is another letter or has two letters."""
+"""The wide forms, plus variants of letters that ``str.lower`` leaves unchanged or turns into two characters."""
 
 
 @dataclass
@@ -61,7 +61,7 @@ class KeptResults:
         """Reserve room for the results of a round until it ends. The yielded function cuts results to fit."""
         size = 0
 
-        def taken_in(outcome: ToolOutcome) -> ToolOutcome:
+        def cut_to_memory(outcome: ToolOutcome) -> ToolOutcome:
             nonlocal size
             pictures = sum(map(_size_of_picture, outcome.pictures))
             added = _size_of(outcome) + sys.getsizeof(outcome.user_text) + pictures
@@ -76,7 +76,7 @@ class KeptResults:
             return outcome
 
         try:
-            yield taken_in
+            yield cut_to_memory
         finally:
             self._under_way -= size
 

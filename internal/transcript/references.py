@@ -26,7 +26,7 @@ _QUOTE = 60
 _MAX_NAMED = 20
 """Maximum number of ids that an error names."""
 _LONG = 100_000
-"""Length in characters from which on JSON is slow to parse or write."""
+"""Length in characters above which JSON is slow to parse or write."""
 
 
 class ReferenceInvalid(Exception):  # noqa: N818 - the model reads the message
@@ -38,7 +38,7 @@ class _Part(NamedTuple):
 
     value: Any
     shown: Any
-    """The value as the user sees it: of a long value only the beginning and the end of its text or JSON."""
+    """The value as the user sees it. A long value is cut to the beginning and the end of its text or JSON."""
     length: int
     """Length of the text in characters."""
     tool: str
@@ -48,7 +48,7 @@ class References:
     """Replaces the references in the calls of one turn with results."""
 
     def __init__(self, results: KeptResults, ids: Sequence[str], deadline: Deadline) -> None:
-        """Use results with these ids of the conversation. After the deadline no result is parsed any more."""
+        """Use results with these ids of the conversation. After the deadline, no more results are parsed."""
         self._results = results
         self._ids = ids
         self._known = frozenset(ids)

@@ -63,7 +63,7 @@ class PicturesMessage(UserPromptMessage):
 
 
 class NoteMessage(UserPromptMessage):
-    """A note of the agent for the model, which is added to the previous message if that was not sent yet."""
+    """A note of the agent for the model, which is added to the previous message if that has not been sent yet."""
 
 
 class TurnMessage(AssistantPromptMessage):
@@ -82,7 +82,7 @@ def as_data(text: str) -> str:
 
 
 def with_note(message: PromptMessage, note: str) -> PromptMessage:
-    """Return the message with a note at its end. After a tool's text the note is a block that no tool can imitate."""
+    """Return the message with a note at its end. After a tool's text, the note has tags that no tool can imitate."""
     block = f"{template.AGENT_NOTE_BEGIN}{note}{template.AGENT_NOTE_END}"
     said = f"\n\n{note}"
     if isinstance(message, ToolPromptMessage | PicturesMessage):

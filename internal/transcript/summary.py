@@ -22,7 +22,7 @@ MAX_SUMMARY_TOKENS = 1_000
 """Maximum tokens of a summary, as the request says (docs/summaries.md). A token is about four English characters, or
 one Japanese or Chinese character."""
 _LEAST_TOKENS = 2 * MAX_SUMMARY_TOKENS
-"""Minimum tokens to summarize. For fewer, a model call is not worthwhile."""
+"""Minimum tokens to summarize. For fewer tokens, a model call is not worthwhile."""
 _RECENT_SHARE = 0.25
 """Share of the window for the newest of the earlier turns, which stay unchanged."""
 _KEPT_SHARE = 0.5
@@ -64,7 +64,7 @@ class OlderMessages:
 
     def request(self, limit: float, thought_tags: tuple[str, ...]) -> Transcript:
         """Return the request for the summary, which fits into a window of ``limit`` tokens."""
-        texts = [text for message in self.messages for text in _told(message, thought_tags)]
+        texts = [text for message in self.messages for text in _texts_of(message, thought_tags)]
         most = limit * _REQUEST_SHARE
         for share in (0.9, 1):  # each text keeps a minimum length, so the sum may still be too long
             texts = ["\n\n".join(cut_evenly(texts, share * most, estimate_tokens))]
@@ -72,7 +72,7 @@ class OlderMessages:
         return Transcript(template.SUMMARY_INSTRUCTION, begun=[AgentNote(asked)])
 
 
-def _told(message: PromptMessage, thought_tags: tuple[str, ...]) -> Iterator[str]:
+def _texts_of(message: PromptMessage, thought_tags: tuple[str, ...]) -> Iterator[str]:
     """Yield the text of a message as a quotation, without media."""
     text = message.get_text_content()
     match message:
@@ -105,7 +105,7 @@ class Summaries:
     """Lock for summaries. Other conversations wait for it, and may then find the summary that they need."""
     asked: int = 0
     has_failed: bool = False
-    """Whether a summary failed. No more are then requested in this run."""
+    """Whether a summary failed. After that, the run requests no more summaries."""
     _known: dict[tuple[int, ...], tuple[OlderMessages, SummaryMessage]] = field(default_factory=dict, init=False)
     """Summaries by the identities (``id``) of the messages that they replace. The messages are kept, so that their
     identities are not reused."""

@@ -243,7 +243,7 @@ class Transcript:
         ]
 
     def shorten(self, shortening: Shortening, is_enough: Callable[[], bool] = lambda: False) -> int:
-        """Shorten messages, the oldest first, until it is enough; return how many times that was possible."""
+        """Shorten messages, the oldest first, until ``is_enough`` says so; return the number of changes."""
         times = 0
         for position in range(len(self._entries)):
             while not is_enough():
@@ -327,7 +327,7 @@ class Transcript:
         self._added -= len(gone) - 1 if stretch.start < self._added else 0
 
     def _add(self, step: Step) -> None:
-        if not isinstance(step, RoundPictures):  # it has no records, and a few would take all the memory of a run
+        if not isinstance(step, RoundPictures):  # pictures have no records, and a few would fill a run's memory
             self.steps.append(step)
         lasting = lasting_results(step)
         for message in step.messages:
@@ -336,7 +336,7 @@ class Transcript:
             self._append(message, next(lasting) if isinstance(message, ToolPromptMessage) else "")
 
     def _joins_last(self, note: NoteMessage) -> bool:
-        """Add a note to the last message unless that was sent or is the model's; return whether it was added."""
+        """Add a note to the last message unless that was sent or is from the model; return whether it was added."""
         if self._sent == self.length or not self._entries:
             return False
         last = self._entries[-1]
@@ -446,7 +446,10 @@ def _too_long(left_out: str) -> OurWords:
 
 
 def _shorten(transcript: Transcript, kinds: Iterable[str], is_enough: Callable[[], bool]) -> str:
-    """Remove one kind of content after the other, then whole turns, until it is enough; return the numbers as text."""
+    """Remove one kind of content after another, then whole turns, until ``is_enough`` says so.
+
+    Returns the numbers of removed items as text.
+    """
     left_out = {kind: transcript.shorten(SHORTENINGS[kind], is_enough) for kind in kinds}
     left_out["earlier turns"] = 0
     while not is_enough() and transcript.drop_oldest_turn():

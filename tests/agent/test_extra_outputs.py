@@ -17,7 +17,8 @@ from internal.events import CallsAnswered, RunSummary, RunTotals, Thought
 from internal.memory.records import State, UserRecord
 from internal.node.params import ExtraOutput
 from internal.render.outputs import MAX_EXTRA_BYTES, MAX_THOUGHTS, Variables
-from internal.text.secrets import KnownSecrets, Redactor
+from internal.render.public import PublicRun
+from internal.text.secrets import Redactor
 from tests.support import plans
 from tests.support.host import Json, When
 from tests.support.run import run
@@ -50,7 +51,7 @@ def made(
         extra_outputs=frozenset(ExtraOutput),
         state=State(strategy="s", entries=(UserRecord(text=state),)),
     )
-    return Variables.of(summary, KnownSecrets(Redactor()))
+    return Variables.of(PublicRun.of(summary, Redactor()))
 
 
 def size(value: object) -> int:

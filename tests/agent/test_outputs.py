@@ -13,8 +13,9 @@ from internal.events import CallsAnswered, RunSummary, RunTotals
 from internal.memory.state import decode
 from internal.node.virtual_tools import StructuredOutput
 from internal.render.outputs import Variables, closing_messages, decision_summary
+from internal.render.public import PublicRun
 from internal.sources import RESOURCE_FIELDS
-from internal.text.secrets import KnownSecrets, Redactor
+from internal.text.secrets import Redactor
 from tests.support.clock import FakeTime
 from tests.support.host import Json
 from tests.support.run import Outcome, run
@@ -83,9 +84,9 @@ def test_many_large_sources_are_handed_on_in_messages_that_fit_a_line() -> None:
 
 
 def closed(summary: RunSummary) -> list[AgentInvokeMessage]:
-    variables = Variables.of(summary, KnownSecrets(Redactor()))
-    redactor = Redactor()
-    return list(closing_messages(summary, variables, decision_summary(summary, variables, redactor), redactor))
+    public = PublicRun.of(summary, Redactor())
+    variables = Variables.of(public)
+    return list(closing_messages(public, variables, decision_summary(public, variables)))
 
 
 def test_a_list_of_which_no_line_can_carry_all_loses_its_end_and_the_rest_is_counted() -> None:

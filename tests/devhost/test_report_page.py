@@ -120,7 +120,8 @@ def test_a_run_whose_calls_all_failed_is_not_shown_as_good_nor_in_the_list_of_ru
 
 
 def test_every_stop_reason_of_this_repository_has_words() -> None:
-    assert STOPPED.keys() == {reason.value for reason in StopReason} - {ANSWERED}
+    reasons = {reason.value for reason in StopReason} - {ANSWERED}
+    assert STOPPED.keys() == reasons, "STOPPED in devhost/src/devhost/node/outputs/run.py has to name these reasons"
 
 
 CALLS = [tool_call("c1", "look", '{"word": "www"}'), tool_call("c2", "look", '{"word": "ww"}')]

@@ -20,7 +20,7 @@ from devhost.flow.turn import FlowTurn, TurnContext
 from devhost.flow.whole import WholeFlow
 from devhost.playing import play
 from devhost.script import Script, ScriptedModels
-from tests.flows.grounds import Grounds
+from tests.flows.example_setups import ExampleSetups
 from tests.flows.playing import ROOT, WORKFLOWS
 
 CASES = {file.stem: file for file in sorted((WORKFLOWS / "cases").glob("*.yaml"))}
@@ -62,9 +62,9 @@ STORED = {
 
 
 @pytest.fixture(scope="module")
-def grounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
+def setups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExampleSetups]:
     with ExitStack() as opened:
-        yield Grounds(opened, tmp_path_factory.mktemp)
+        yield ExampleSetups(opened, tmp_path_factory.mktemp)
 
 
 def file_of(case: Case) -> FlowFile:
@@ -73,16 +73,16 @@ def file_of(case: Case) -> FlowFile:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_case_is_played(case: str, grounds: Grounds) -> None:
+def test_a_case_is_played(case: str, setups: ExampleSetups) -> None:
     read = flow_case(CASES[case], allowed=OutsideAccess(code=True))
-    ground = grounds.of(read.script.example)
-    ground.begin("script")
+    setup = setups.of(read.script.example)
+    setup.begin("script")
     stored = STORED.get(case)
 
     found = []
-    for turn in play(read, ground.host):
+    for turn in play(read, setup.host):
         assert turn.failures == ()
-        found += [] if stored is None else [ground.stored(stored.database, stored.sql)]
+        found += [] if stored is None else [setup.stored(stored.database, stored.sql)]
 
     assert found == ([] if stored is None else stored.after)
 

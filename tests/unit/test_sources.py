@@ -172,7 +172,7 @@ CITABLE = [
 
 
 def listed(answer: str) -> list[str]:
-    return source_list(answer, CITABLE, str).splitlines()
+    return source_list(answer, CITABLE).splitlines()
 
 
 def test_cited_sources_are_listed_under_their_own_numbers_each_title_and_link_once() -> None:

@@ -199,8 +199,9 @@ def test_a_missing_variable_is_named() -> None:
 
 
 def test_every_reason_has_a_sentence_of_its_own_in_every_language() -> None:
-    of_reasons = [user_texts.NO_ANSWER[reason.value] for reason in StopReason if reason is not StopReason.ANSWERED]
-    sentences = [sentence for each in of_reasons for sentence in each.values()]
+    reasons = {reason.value for reason in StopReason if reason is not StopReason.ANSWERED}
+    assert user_texts.NO_ANSWER.keys() == reasons, "NO_ANSWER in prompt/user_texts.py has to name these reasons"
+    sentences = [sentence for each in user_texts.NO_ANSWER.values() for sentence in each.values()]
 
     assert all(sentences)
     assert len(set(sentences)) == len(sentences)

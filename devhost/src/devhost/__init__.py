@@ -15,7 +15,7 @@ package imports only packages above it in this list (devhost/tests/test_architec
     options             declarations of command options
     golang              JSON as Go reads and writes it
     text                YAML, JSON and secret values
-    archive             zip files from others, opened within size limits
+    archive             zip files from other people, opened within size limits
     reach               which files and addresses a script may use
     protocol            the messages between the host, the daemon and a plugin
     plugin              a plugin's directory as data, and the rules for it
@@ -29,7 +29,7 @@ package imports only packages above it in this list (devhost/tests/test_architec
     tools               tools from tool plugins, and tools that are Python functions
     scaffold            the templates for the folder of a new plugin or chatflow
     model_plugin        models from model plugins
-    sent_tools          a check whether a model plugin sends tools to its provider
+    sent_tools          a check of whether a model plugin sends tools to its provider
     host                the Agent node and the daemon around one strategy plugin
     direct              one tool, called without an agent
     trace               runs recorded in a file, with their turns and nodes

@@ -48,7 +48,7 @@ def _end_soon(dropped: "UnraisableHookArgs", /) -> None:
 
 def start() -> Never:
     """Run the command in the process's arguments, and exit with its code."""
-    gc.set_threshold(100_000)  # imports create no garbage, and a search for it takes a tenth of the start
+    gc.set_threshold(100_000)  # imports create no garbage, and searching for it takes a tenth of the startup time
     # pydantic looks for its own plugins, such as logfire's, in all packages. That takes 20 ms here, and 20 ms in each
     # Dify plugin that inherits the variable. Other values, such as "no", do not disable them.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

@@ -1,4 +1,4 @@
-"""Zip files from others, opened within size limits."""
+"""Zip files from other people, opened within size limits."""
 
 import io
 import struct

@@ -45,7 +45,7 @@ class Memory:
     id: str
     past: list[PastTurn] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
-    """How often each question was asked, by its gist."""
+    """How many times each question was asked, by its gist."""
     variables: Mapping[str, object] = field(default_factory=dict)
     """Conversation variables that a turn has set. A strategy's state is one of them."""
     waiting: tuple[object, ...] = ()
@@ -56,7 +56,7 @@ class Memory:
     """The tools in addition to the host's. All turns use the same tools and share their recorded answers."""
 
     def times_asked(self, question: str) -> int:
-        """Return how often the question was asked before. Capitals and final punctuation are ignored."""
+        """Return how many times the question was asked before. Capitals and final punctuation are ignored."""
         return self.asked[gist(question)]
 
 

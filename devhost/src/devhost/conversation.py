@@ -26,7 +26,7 @@ class CountingModel(ModelBackend, Protocol):
 
     @property
     def afterwards(self) -> str:
-        """A sentence to show after the run, often empty."""
+        """A sentence to show after the run. It may be empty."""
         ...
 
     def spent(self) -> JsonObject | None:

@@ -172,7 +172,7 @@ class ModelOptions(PluginModelOptions):
         *,
         asked: int = 0,
     ) -> "ScriptedModel | OpenAIModel | PluginModel":
-        """Return the model of a strategy. `asked` is how often the conversation had this question before."""
+        """Return the model of a strategy. `asked` says how many times this question was asked before."""
         if script is None:
             options = self
         else:

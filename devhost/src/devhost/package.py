@@ -150,7 +150,8 @@ def package(options: PackageOptions) -> int:
     content = packed(checked.contents)
     if options.install:
         console.print(Text("trying it in an environment of its own …", "dim"))
-        limits = HostLimits(launch_seconds=20) if options.marketplace else None  # the limit of its pre-check
+        # The marketplace's pre-check has this limit.
+        limits = HostLimits(launch_seconds=20) if options.marketplace else None
         seconds = try_install(content, limits, Screen(console))
         console.print(Text(f"it is installed, and answered after {seconds:.1f} s", "green"), soft_wrap=True)
     with worded(lambda why: HostError(f"{target} cannot be written: {why}")):

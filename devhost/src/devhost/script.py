@@ -283,8 +283,8 @@ class Script(ScriptFile):
     def turn_for(self, question: str, asked: int = 0, number: int | None = None) -> TurnScript:
         """Return the turn with this question, or else with this number, or else a turn made of `otherwise`.
 
-        `asked` is how often the question was asked before. It selects one of several turns with the same question,
-        because the user may say yes twice. `number` is the turn in a conversation with a flow, from 1.
+        `asked` says how many times the question was asked before. It selects one of several turns with the same
+        question, because the user may say yes twice. `number` is the turn in a conversation with a flow, from 1.
         """
         written = [turn for turn in self.said if gist(turn.query) == gist(question)]
         if written:
@@ -301,7 +301,7 @@ class Script(ScriptFile):
         return gist(query) == gist(self.query)
 
     def as_model(self, query: str | None = None, asked: int = 0) -> ScriptedModel:
-        """Return the model for a strategy. `asked` is how often the conversation had this question before."""
+        """Return the model for a strategy. `asked` says how many times this question was asked before."""
         question = self.query if query is None else query
         said = self.turn_for(question, asked).model_copy(update={"query": question})
         return ScriptedModels(self, said)(agent_node(""))

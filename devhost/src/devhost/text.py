@@ -55,7 +55,7 @@ def _other_document(address: str) -> bool:
 
 @contextmanager
 def worded(error: Callable[[str], Exception]) -> Iterator[None]:
-    """Convert an error of pydantic or the operating system into an `error` made from its message."""
+    """Convert an error from pydantic or the operating system into an `error` made from its message."""
     try:
         yield
     except ValidationError as found:
@@ -138,7 +138,7 @@ def _spellings(secret: str) -> set[str]:
 
 
 def rewritten(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - data of any shape
-    """Return a copy in which each text, including keys, is changed."""
+    """Return a copy in which `change` was applied to every string, including keys."""
     match value:
         case str():
             return change(value)

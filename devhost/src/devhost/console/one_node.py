@@ -65,7 +65,7 @@ def _field(known: NodeInput, before: Mapping[str, object], values: Values) -> In
 
 HINTS: Mapping[str, str] = {"text": "", "json": "JSON, or a text.", "files": "A path after @, such as @picture.png."}
 LABELS: Labels = {}
-"""No labels are needed, because an error of a node names its variable."""
+"""No labels are needed, because an error from a node names its variable."""
 
 
 @dataclass(frozen=True, kw_only=True)

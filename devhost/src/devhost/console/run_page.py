@@ -10,7 +10,7 @@ from devhost.errors import ConsoleError, UnknownRunError
 
 
 def one_run(console: Console, asked: Values, name: str) -> Response:
-    version = console.version(name)
+    version = console.page_version(name)
     if asked.get("seen") == version:
         return Response(status_code=NOTHING_NEW)
     return _page(console, name, version)
@@ -60,5 +60,5 @@ def steer(console: Console, given: Values, name: str) -> Response:
         child = console.children.of(name)
         obey(child, name, given, form_of(child, console.seen(name)))
     except ConsoleError as error:
-        return _page(console, name, console.version(name), str(error), given)
+        return _page(console, name, console.page_version(name), str(error), given)
     return RedirectResponse(f"/runs/{name}", 303)

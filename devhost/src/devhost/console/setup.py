@@ -78,7 +78,7 @@ class Setup(BaseModel):
 
     @property
     def about(self) -> str:
-        """A short name of the script, flow or strategy, which becomes part of the run's name."""
+        """A short name for the script, flow or strategy, which becomes part of the run's name."""
         asked = self.options
         file = asked.script or asked.file
         name = asked.scenario or asked.example or (file.stem if file else asked.strategy) or "run"

@@ -107,7 +107,7 @@ class Console:
         written = is_written(file)  # checked first: after a "no", the file does not grow any more
         return self.read(file, changed_at(file), is_written=written)
 
-    def version(self, name: str) -> str:
+    def page_version(self, name: str) -> str:
         """Returns a text that changes whenever the page of the run changes."""
         child = self.children.of(name)
         at = None if child is None else (child.exit_code, child.told)  # read first, because the files may still grow

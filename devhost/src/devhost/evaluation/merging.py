@@ -67,5 +67,5 @@ def _refuse(files: Sequence[Path], parts: Sequence[Evaluation]) -> None:
 
 
 def _same(header: ResultsHeader) -> ResultsHeader:
-    """Returns the part of a header that is equal in all shards of an evaluation."""
+    """Returns the part of a header that is the same in all shards of an evaluation."""
     return header.model_copy(update=dict.fromkeys(OF_A_SHARD, ""))

@@ -109,7 +109,7 @@ class PlannedEvaluation:
 
 @contextmanager
 def telling_where(file: Path, case: SuiteCase, column: Column) -> Iterator[None]:
-    """Turns any error of devhost into a SuiteError that names the case and the column."""
+    """Turns any `HostError` into a SuiteError that names the case and the column."""
     try:
         yield
     except HostError as error:
@@ -165,7 +165,7 @@ def header_of(
 
 
 def _without(folder: str, text: str) -> bytes:
-    """Returns the text without the folder, so that the text is equal on all machines that run a shard."""
+    """Returns the text without the folder, so that it is the same on all machines that run a shard."""
     return text.replace(folder, "").encode(errors="replace")
 
 

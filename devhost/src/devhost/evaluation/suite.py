@@ -1,4 +1,4 @@
-"""Reads a file of cases, with its cases and columns."""
+"""Reads and validates a file of cases."""
 
 import re
 from collections import Counter

@@ -147,7 +147,7 @@ class WholeFlow(Played):
     def _refusal(self, memory: Memory) -> str:
         """Returns why Dify fails every later message of this conversation, or an empty string if it does not.
 
-        Dify uses Python's size of the value, which does not include the contents of a list or an object.
+        Dify measures a value with Python's `sys.getsizeof`, which does not count the contents of a list or an object.
         """
         sizes = {name: sys.getsizeof(value) for name, value in self.variables(memory).items()}
         return " ".join(

@@ -292,7 +292,7 @@ class BackwardsCalls:
 
     @property
     def made(self) -> CallsMade:
-        """The calls that were made so far."""
+        """The calls that have been made so far."""
         called = dict(self._tools_called)
         tools = {id_: replace(call, error=error_line(self._replies[id_].error)) for id_, call in called.items()}
         return CallsMade(dict(self._counts), spent(self._usages.values()), tools)

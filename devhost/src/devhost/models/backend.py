@@ -119,7 +119,7 @@ class ModelRequest(_Decoded):
 def decode_model_request(
     request: JsonObject, opaque_body: OpaqueBodyPolicy, struct: structs.Struct = structs.LLM
 ) -> ModelRequest:
-    """Decodes a model call. `struct` is the daemon's form of it: a plain call, or one for structured output."""
+    """Decodes a model call. `struct` describes either a plain call or a call for structured output."""
     body = structs.to_the_api(struct, request, keeps_raw=opaque_body == "keep")
     with worded(ApiCallError.invalid_payload):
         return ModelRequest.model_validate(body)
@@ -138,7 +138,7 @@ FORWARDED_FEATURES = frozenset(
 
 
 class ModelCallError(Exception):
-    """An error of a provider. `error_type` is one of Dify's Invoke…Error names."""
+    """An error from a provider. `error_type` is one of Dify's Invoke…Error names."""
 
     def __init__(self, error_type: str, message: str) -> None:
         super().__init__(message)

@@ -91,7 +91,7 @@ class NodeText:
 
     @property
     def passed(self) -> str:
-        """All text that was passed on so far."""
+        """All text that has been passed on so far."""
         return "".join(self._passed)
 
     @property

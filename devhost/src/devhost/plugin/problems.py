@@ -38,5 +38,5 @@ class Problem:
     key: str
     sentence: str
     level: Level = "refused"
-    """Severity of the problem. "refused": the daemon refuses it. "marketplace": only the marketplace refuses it.
-    "notice": it is ignored or doubtful, but not refused."""
+    """Severity of the problem. "refused": the daemon refuses the plugin. "marketplace": only the marketplace refuses
+    the plugin. "notice": the problem does not cause a refusal, but something is ignored or doubtful."""

@@ -243,7 +243,7 @@ class Watcher:
         """Called before a run for notices about plugins, such as an omitted tool or a failed start."""
 
     def remark(self, sentence: str) -> None:
-        """Called after a run with a sentence about the model, which is often empty."""
+        """Called after a run with a sentence about the model. The sentence may be empty."""
 
 
 class Watchers(Watcher):

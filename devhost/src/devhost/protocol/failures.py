@@ -16,9 +16,9 @@ from devhost.errors import HostError, InvocationError
 from devhost.protocol.wire import JsonObject
 
 API = "http://127.0.0.1:5062/inner/api/invoke"
-"""The address of the API in error messages, as in the recording; plugins see it nowhere else."""
+"""The address of the API in recorded error messages. Plugins see this address nowhere else."""
 CLOSED = "read tcp 127.0.0.1:39898->127.0.0.1:5062: use of closed network connection\nfailed to read system header"
-"""The error of a call that takes too long: the daemon itself closes the connection."""
+"""The error for a call that takes too long: the daemon closes its own connection to the API."""
 NO_HEADER = "unexpected EOF\nfailed to read system header"
 NO_DATA = "unexpected EOF\nfailed to read data"
 LONGEST_CHUNK = 30 * 1024 * 1024
@@ -52,7 +52,7 @@ class ApiCallError(HostError):
 
     @classmethod
     def stream_error(cls, message: str) -> Self:
-        """Returns the error for a stream in which Dify reports an error of a model or a tool."""
+        """Returns the error for a stream in which Dify reports an error from a model or a tool."""
         return cls("broken", f"request failed: {message}")
 
 

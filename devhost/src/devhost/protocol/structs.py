@@ -153,7 +153,7 @@ agent_message = partial(_streamed, _AGENT_MESSAGE)
 
 
 class GoDecodeError(Exception):
-    """An error of a decoder or of the validator, in its own words."""
+    """An error from a decoder or the validator, in its own words."""
 
 
 def from_json(struct: Struct, value: Json) -> JsonObject:
@@ -165,6 +165,23 @@ _ZERO: dict[str, Json] = {"string": "", "bool": False, "int": 0, "price": "0"}
 _PYTHON: dict[str, tuple[type, ...]] = {"string": (str,), "bool": (bool,), "int": (int,), "float64": (int, float)}
 
 
+type _Place = str | tuple["_Place", *tuple[str | int, ...]]
+"""Where a value is: the place of what contains it, with names or a position. Only an error needs it as a text."""
+
+
+def _text_of(place: _Place) -> str:
+    if isinstance(place, str):
+        return place
+    container, *steps = place
+    names = [_text_of(container)]
+    for step in steps:
+        if isinstance(step, int):
+            names[-1] += f"[{step}]"
+        else:
+            names.append(step)
+    return ".".join(filter(None, names))
+
+
 class _Pass:
     """Decodes, validates and encodes one value."""
 
@@ -172,9 +189,9 @@ class _Pass:
         self._is_map = is_map
         self._keeps_raw = keeps_raw
         self._faults: list[str] = []
-        """Errors of mapstructure without weak typing, or of encoding/json."""
+        """Errors from mapstructure without weak typing, or from encoding/json."""
         self._violations: list[str] = []
-        """Errors of the validator, which runs only if the decoder found no errors."""
+        """Errors from the validator, which runs only if the decoder found no errors."""
 
     def over(self, struct: Struct, value: Json) -> JsonObject:
         """Returns the encoded value, or raises GoDecodeError.
@@ -192,13 +209,15 @@ class _Pass:
         return written
 
     def _read(  # noqa: C901, PLR0912 - one case per kind, each a line or two
-        self, kind: Kind, value: Json, path: str, owner: str, where: str
+        self, kind: Kind, value: Json, path: _Place, owner: str, where: _Place
     ) -> Json:
         """Decodes a value. `path` locates the value in decoder errors, and `where` locates it in validator errors.
 
         `owner` is the name of the struct that contains the value.
         """
         match kind:
+            case "string" | "*string" if isinstance(value, str):  # what most fields hold
+                return well_formed(value)
             case Struct() if isinstance(value, dict) or (value is None and not kind.nullable):
                 return self._struct(kind, value, path, owner, where)
             case "content":
@@ -210,16 +229,15 @@ class _Pass:
             case _ if value is None:
                 return None
             case [inner] if isinstance(value, list):
-                paths = [f"{path}[{position}]" if self._is_map else path for position in range(len(value))]
                 return [
-                    self._read(inner, item, at, owner, f"{where}[{position}]")
-                    for position, (item, at) in enumerate(zip(value, paths, strict=True))
+                    self._read(inner, item, (path, position) if self._is_map else path, owner, (where, position))
+                    for position, item in enumerate(value)
                 ]
             case "raw" if self._keeps_raw:
                 return value
             case "raw" if isinstance(value, list):  # a list of bytes, which no plugin sends
                 odd = {position: item for position, item in enumerate(value) if not isinstance(item, int)}
-                self._faults += [_in_a_map("uint8", item, f"{path}[{position}]") for position, item in odd.items()]
+                self._faults += [_in_a_map("uint8", item, (path, position)) for position, item in odd.items()]
                 return None
             case "any" | "map" if kind == "any" or isinstance(value, dict):
                 return remarshalled(value)
@@ -228,20 +246,18 @@ class _Pass:
             case Choice() if isinstance(value, str):
                 return well_formed(value)
             case str() if (scalar := kind.lstrip("*")) in _PYTHON and _fits(scalar, value):
-                if scalar == "string":
-                    return well_formed(value)
                 if scalar == "float64":
                     return number(value)
                 return value
         self._faults.append(_in_a_map(kind, value, path) if self._is_map else _in_json(kind, value, path, owner))
         return None
 
-    def _struct(self, struct: Struct, value: JsonObject | None, path: str, owner: str, where: str) -> JsonObject:
+    def _struct(self, struct: Struct, value: JsonObject | None, path: _Place, owner: str, where: _Place) -> JsonObject:
         """Decodes a struct. If `value` is None, all fields are treated as missing."""
         written: JsonObject = {}
         for key, field in struct.fields.items():
-            here = ".".join(filter(None, [where, field.within, field.name]))
-            inner = ".".join(filter(None, [path, "" if self._is_map else field.within, key]))
+            here = (where, field.within, field.name)
+            inner = (path, "" if self._is_map else field.within, key)
             item = None
             if value is not None or field.kind != "content":
                 item = self._read(field.kind, (value or {}).get(key), inner, struct.short_name or owner, here)
@@ -252,7 +268,7 @@ class _Pass:
                 tag = field.kind.tag
             if tag:
                 self._violations.append(
-                    f"Key: '{here}' Error:Field validation for '{field.name}' failed on the '{tag}' tag"
+                    f"Key: '{_text_of(here)}' Error:Field validation for '{field.name}' failed on the '{tag}' tag"
                 )
             if item is not None or not field.unwritten:
                 written[key] = item
@@ -289,7 +305,7 @@ def _price(value: Json) -> str | None:
     return plain
 
 
-def _in_json(kind: Kind, value: Json, path: str, owner: str) -> str:
+def _in_json(kind: Kind, value: Json, path: _Place, owner: str) -> str:
     """Formats an error as encoding/json does, with the struct and the path of the field in the struct."""
     got = {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
     wanted = _go_type(kind)
@@ -297,20 +313,21 @@ def _in_json(kind: Kind, value: Json, path: str, owner: str) -> str:
         got = f"number {json.dumps(value)}"
     place = "Go value"
     if path:
-        place = f"Go struct field {owner}.{path}"
+        place = f"Go struct field {owner}.{_text_of(path)}"
     return f"json: cannot unmarshal {got} into {place} of type {wanted}"
 
 
-def _in_a_map(kind: Kind, value: Json, path: str) -> str:
+def _in_a_map(kind: Kind, value: Json, path: _Place) -> str:
     """Formats an error as mapstructure does, with the full path of the field."""
     got = {dict: "map", list: "slice", str: "string", bool: "bool"}.get(type(value), "float64")
+    place = _text_of(path)
     match kind:
         case Struct() | "map":
-            return f"'{path}' expected a map, got '{got}'"
+            return f"'{place}' expected a map, got '{got}'"
         case [_] | "raw":
-            return f"'{path}': source data must be an array or slice, got {got}"
+            return f"'{place}': source data must be an array or slice, got {got}"
     got = {"map": "map[string]interface {}", "slice": "[]interface {}"}.get(got, got)
-    return f"'{path}' expected type '{_go_type(kind)}', got unconvertible type '{got}', value: '{_shown(value)}'"
+    return f"'{place}' expected type '{_go_type(kind)}', got unconvertible type '{got}', value: '{_shown(value)}'"
 
 
 def _shown(value: Json) -> str:

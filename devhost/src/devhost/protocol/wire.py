@@ -31,12 +31,12 @@ class Invoked:
 
 @dataclass(frozen=True)
 class Failed:
-    """An error of the plugin or of the daemon."""
+    """An error from the plugin or the daemon."""
 
     error_type: str
     message: str
     args: JsonObject | None = None
-    """The details of the error, including the traceback; None for an error of the daemon."""
+    """The details of the error, including the traceback; None for an error from the daemon."""
 
 
 @dataclass(frozen=True)

@@ -67,10 +67,10 @@ def conversation_of(trace: Trace, file: Path) -> list[TracedTurn]:
 
 
 def _repeatable(trace: Trace, file: Path) -> tuple[list[TracedTurn], str]:
-    """Return the turns that a case can have, and a sentence about the turns that are left out, which is often empty.
+    """Return the turns that a case can have, and a remark about the turns that are left out.
 
-    A strategy's script has model turns for each question, so the conversation ends before a question without a model
-    call.
+    The remark is empty if no turns are left out. A strategy's script has model turns for each question, so the
+    conversation ends before a question without a model call.
     """
     turns = last_conversation(trace)
     if trace.header.command != "flow":

@@ -188,7 +188,7 @@ def model_card(parameters: Mapping[str, object]) -> JsonObject:
 
 
 def files_in(parameters: Mapping[str, object]) -> Iterator[JsonObject]:
-    """Yield the files of the question, each once."""
+    """Yield each file of the question once."""
     yield from {str(file.get("url")): file for file in files_among(parameters)}.values()
 
 
@@ -244,13 +244,13 @@ def _file(meta: JsonObject, described: JsonObject, files: KeptFiles) -> JsonObje
 # from run to run, so each lane's turns require a line that only its prompts have.
 
 LONGEST_LINE = 300
-"""The maximum number of characters of such a line. A longer line would make the turn hard to see."""
+"""The maximum length of the required line, in characters. A longer line would make the turn hard to see."""
 
 
 @dataclass
 class _Lane:
     asked: list[str]
-    """The user messages of its longest prompt."""
+    """The user messages of the longest prompt in the lane."""
 
     def takes(self, asked: list[str]) -> bool:
         shorter, longer = sorted((self.asked, asked), key=len)

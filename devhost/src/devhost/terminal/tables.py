@@ -41,7 +41,7 @@ def on_a_line(text: str) -> str:
 
 
 def clipped(text: str, longest: int) -> str:
-    """Returns the first `longest` characters of a text and the number of the others."""
+    """Returns a text cut off after `longest` characters, with the number of characters that are left out."""
     left = len(text) - longest
     if left > 0:
         return f"{text[:longest]}… ({counted(left, 'more character')})"

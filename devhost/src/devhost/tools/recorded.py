@@ -24,7 +24,7 @@ class RecordedAnswers:
     """
 
     def __init__(self, calls: Iterable[RecordedCall], *, once: bool = False) -> None:
-        """With `once` each answer serves one call. Otherwise the last answer to a call also serves repeated calls."""
+        """With `once`, each answer is used only once. Otherwise, repeated calls get the last answer again."""
         self._waiting: dict[str, list[RecordedCall]] = defaultdict(list)
         self._names: Counter[str] = Counter()
         self._once = once

@@ -24,10 +24,10 @@ from devhost.trace.flow import FlowTraceLine, TimedLine
 
 # The lines of a trace. The first line is a `TraceHeader`. Every other line has the seconds since then as `at`.
 #
-# A message line is a message between the host and a plugin. An end is the result of one session of the strategy. A
-# notice is a text about the plugins before a run, and a remark is a sentence about the model after a run. A printed
-# line is a text that a plugin printed. A serving line says which backwards call the session of a tool answers. The
-# lines of `trace/flow.py` are the events of a flow, between the messages of its agents.
+# A message line has a message between the host and a plugin. An end line has the result of one session of the
+# strategy. A notice is a sentence about the plugins before a run, and a remark is a sentence about the model after a
+# run. A printed line has text that a plugin printed. A serving line says which backwards call the session of a tool
+# answers. The lines of `trace/flow.py` are the events of a flow, between the messages of its agents.
 
 
 class FrozenLine(BaseModel):
@@ -114,7 +114,7 @@ class Trace:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """The notices, each once. A chat that restarts its plugins repeats them."""
+        """The notices without duplicates, because a chat that restarts its plugins repeats them."""
         told = (line for line in self.lines if isinstance(line, SentenceLine) and line.event == "notice")
         return tuple(dict.fromkeys(line.sentence for line in told))
 

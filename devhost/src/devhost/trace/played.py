@@ -118,7 +118,8 @@ class PlayedTurn:
     form: NodeRow | None = None
     """The row of the node whose form waits for an answer, or was left unanswered."""
     before_form: int = 0
-    """How many nodes had ended when the last form was shown. The form has answered what their agents asked for."""
+    """How many nodes had ended when the last form was shown. Their agents no longer wait for the user, because the
+    form asks for the answer."""
     said: str = ""
     sources: list[JsonObject] = field(default_factory=list)
     """The sources that model nodes have read."""

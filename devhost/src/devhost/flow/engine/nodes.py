@@ -49,7 +49,7 @@ LOGGED = ("label", "parent_id", "error", "status", "data")
 """The fields of a log entry that are the same in the engine's events and in a strategy's messages."""
 
 
-class _Playing:
+class _TurnNode:
     """Base class of the nodes that the engine does not have. Each node belongs to the turn `playing`."""
 
     def __init__(self, node_id: str, data: BaseNodeData, *, playing: RunningTurn, **parts: object) -> None:
@@ -68,7 +68,7 @@ class AgentNodeData(BaseNodeData):
     agent_parameters: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
-class AgentNode(_Playing, Node[AgentNodeData]):
+class AgentNode(_TurnNode, Node[AgentNodeData]):
     """An Agent node, which converts a strategy's run to the engine's events.
 
     The conversion follows the rules of `devhost.node`, which were recorded from Dify's own node. The engine's error
@@ -194,7 +194,7 @@ class KnowledgeNodeData(BaseNodeData):
     query_variable_selector: list[str] = Field(default_factory=list)
 
 
-class KnowledgeNode(_Playing, Node[KnowledgeNodeData]):
+class KnowledgeNode(_TurnNode, Node[KnowledgeNodeData]):
     """A Knowledge Retrieval node that always finds the segments in the script, whatever the query is."""
 
     node_type = BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL

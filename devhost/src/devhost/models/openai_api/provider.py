@@ -33,7 +33,7 @@ from devhost.text import Secrets, json_or
 
 type Api = Literal["responses", "chat"]
 
-# Errors of a provider, worded as Dify's openai plugin reports them.
+# Errors from a provider, worded as Dify's openai plugin reports them.
 
 _RAISED: tuple[tuple[type[openai.APIError], str], ...] = (
     (openai.APIConnectionError, "InvokeConnectionError"),
@@ -78,7 +78,7 @@ def refused(message: str) -> ModelCallError:
 
 
 def _told(said: object) -> tuple[str, str]:
-    """Returns the code and the message of an error, wherever the server puts them; two empty texts if there is none."""
+    """Returns the code and the message of an error, wherever the server puts them; both are empty if there is none."""
     match said:
         case str(message):
             return "", message

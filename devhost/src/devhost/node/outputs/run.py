@@ -50,7 +50,7 @@ def plugin_error(text: str) -> "tuple[str, RunError] | None":
     before, found, wrapped = text.partition(f"{INVOKE_ERROR}: ")
     try:
         said: Any = json.JSONDecoder().raw_decode(wrapped)[0] if found else None
-        if said["error_type"] == INVOKE_ERROR:  # an error of a model is wrapped twice
+        if said["error_type"] == INVOKE_ERROR:  # an error from a model is wrapped twice
             said = json.loads(said["message"])
         traceback = str((said.get("args") or {}).get("traceback") or "")
         return before, RunError(str(said["error_type"]), str(said["message"]), traceback)
@@ -85,7 +85,7 @@ STOPPED: Mapping[str, str] = {
     "empty": "ended without an answer",
     "answer_invalid": "ended without a valid answer",
 }
-"""The meaning of each stop reason of this repository's strategies. README.md lists the reasons."""
+"""The meaning of each stop reason of this repository's strategies. docs/outputs.md lists the reasons."""
 
 
 @dataclass(frozen=True)

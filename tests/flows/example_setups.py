@@ -1,6 +1,6 @@
 """An example's tools over a database of their own, for flows: started once for all flows that use them.
 
-In: an example's name. Out: a `Ground`, with the world of the example's `checks.py` and a running host.
+In: an example's name. Out: a `ExampleSetup`, with the world of the example's `checks.py` and a running host.
 """
 
 import importlib
@@ -21,7 +21,7 @@ EXAMPLES = ROOT / "examples"
 
 
 @dataclass(frozen=True)
-class Ground:
+class ExampleSetup:
     world: World | None
     """None without tools."""
     host: Host
@@ -41,21 +41,21 @@ class Ground:
             return opened.execute(sql).fetchall()
 
 
-class Grounds:
+class ExampleSetups:
     def __init__(self, opened: ExitStack, new_folder: Callable[[str], Path]) -> None:
         self._opened = opened
         self._new_folder = new_folder
-        self._started: dict[str | None, Ground] = {}
+        self._started: dict[str | None, ExampleSetup] = {}
 
-    def of(self, example: str | None) -> Ground:
+    def of(self, example: str | None) -> ExampleSetup:
         if example not in self._started:
             self._started[example] = self._start(example)
         return self._started[example]
 
-    def _start(self, example: str | None) -> Ground:
+    def _start(self, example: str | None) -> ExampleSetup:
         folder = self._new_folder(example or "no-tools")
         if example is None:
-            return Ground(None, self._opened.enter_context(Host.start(ROOT)), folder)
+            return ExampleSetup(None, self._opened.enter_context(Host.start(ROOT)), folder)
         # At the end: an example has a `provider` and a `main` as we do, and ours must win.
         sys.path += [str(EXAMPLES / example), str(EXAMPLES / "shared")]
         checks = cast("Checks", importlib.import_module(f"examples.{example}.checks"))
@@ -67,4 +67,4 @@ class Grounds:
         ]
         setups = read_tool_setups([EXAMPLES / example], credentials, (), {})
         tools = [setup.with_every_tool() for setup in setups]
-        return Ground(world, self._opened.enter_context(Host.start(ROOT, tools=tools)), folder)
+        return ExampleSetup(world, self._opened.enter_context(Host.start(ROOT, tools=tools)), folder)
