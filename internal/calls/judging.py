@@ -43,8 +43,8 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
     The model may use these names or the names that it sees. Raises ``ArgumentsInvalid``, which lists all errors under
     the names that the model sees.
     """
-    if tool.told_check is not None:
-        return _validate_virtual(tool, tool.told_check, arguments)
+    if tool.offered_check is not None:
+        return _validate_virtual(tool, tool.offered_check, arguments)
     arguments = _own_named(tool, arguments)
     unknown = ", ".join(repr(name) for name in arguments if name not in tool.parameters)
     known = ", ".join(parameter.name for parameter in tool.parameters.values()) or "none"

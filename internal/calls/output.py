@@ -60,7 +60,7 @@ type FileLine = tuple[str, UserFile | None]
 """The line that the model reads about a file, and the file for the user, if any."""
 
 
-def _told(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> FileLine | None:
+def _file_line(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> FileLine | None:
     """Return the line and the file for a message about a file or a link; None for any other message."""
     address = str(message.get("text") or "")
     if kind in (*_IMAGE_TYPES, "binary_link") or (kind == "link" and _is_hosted(address, meta)):
@@ -238,15 +238,15 @@ class ToolOutput:
         """Whether the tool sent more JSON than is kept."""
         self.notes: list[Sentence] = []
         self._status = CallStatus.OK
-        self._told = ""
+        self._failure_text = ""
         """The text about a failure. The model reads it before the tool's own text."""
         self._error: str | None = None
         self._is_transient = False
 
-    def refuse(self, told: str, error: str) -> None:
-        """Record that the call was not sent. ``told`` is for the model and ``error`` for the log."""
+    def refuse(self, for_model: str, error: str) -> None:
+        """Record that the call was not sent. ``for_model`` is for the model and ``error`` for the log."""
         self._status = CallStatus.REFUSED
-        self._told = told
+        self._failure_text = for_model
         self._error = error
 
     def fail(self, failure: HostFailure) -> None:
@@ -267,9 +267,9 @@ class ToolOutput:
         """Record that the tool's output cannot be read. ``error`` is for the log."""
         self._fail(tool_errors.TOOL_FAILED, error)
 
-    def _fail(self, told: str, error: str) -> None:
+    def _fail(self, for_model: str, error: str) -> None:
         self._status = CallStatus.ERROR
-        self._told = told
+        self._failure_text = for_model
         self._error = error
 
     def read(self, messages: Iterable[WireMessage]) -> Iterator[UserFile]:
@@ -285,7 +285,7 @@ class ToolOutput:
 
     def outcome(self, call: ValidCall, limit: int, elapsed_seconds: float) -> ToolOutcome:
         """Return the outcome with a text of at most ``limit`` characters: the failure, if any, and the output."""
-        whole = joined(self._told, self.rendered()) or template.NO_OUTPUT
+        whole = joined(self._failure_text, self.rendered()) or template.NO_OUTPUT
         outcome = ToolOutcome(
             judged=call,
             status=self._status,
@@ -310,8 +310,8 @@ class ToolOutput:
         meta = self._redactor.json(wire.meta or {})
         text_before = self._text_before
         self._text_before = ""
-        if told := _told(kind, message, meta):
-            line, file = told
+        if found := _file_line(kind, message, meta):
+            line, file = found
             self._take_line(line, is_link=file is None)
             if file and self._keeps_pictures:
                 self._take_picture(picture_in(file, self._redactor.text))

@@ -131,7 +131,7 @@ class ModelWithFallback:
         is_first = name_of(model) == name_of(self.first)
         return without_thinking(model, self.defaults if is_first else {})
 
-    def told(self, model: LLMModelConfig, failure: ModelCallFailed) -> ModelCallFailed:
+    def explained(self, model: LLMModelConfig, failure: ModelCallFailed) -> ModelCallFailed:
         """Return the failure of this model. For the fallback model, the reason why it was in use is added."""
         if model is self.first or self._failure is None:
             return failure
@@ -200,7 +200,7 @@ class ModelCaller:
             asked = _Asked(self, second, transcript, replace(span, key=f"{span.key}_fallback"), has_one_try=True)
             outcome = yield from asked.run()
         if isinstance(outcome, ModelCallFailed):
-            raise self.models.told(asked.model, outcome)
+            raise self.models.explained(asked.model, outcome)
         if isinstance(outcome, ModelTurn):
             self.budget.keep(outcome.weight)
             return replace(outcome, model=name_of(asked.model))

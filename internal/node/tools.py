@@ -303,7 +303,7 @@ class Tool:
         return {own: name for name, own in self.own_names.items()}
 
     @cached_property
-    def told_check(self) -> Check | None:
+    def offered_check(self) -> Check | None:
         """The check of a virtual tool for arguments under the names that the model sees."""
         if self.check is None or not self.own_names:
             return self.check
