@@ -32,7 +32,9 @@ def files(part: str) -> Iterator[Path]:
 
 @cache
 def nodes(path: Path) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    """The assignments and conditional expressions of a file; to keep all nodes would be slow."""
+    every = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [node for node in every if type(node) in (ast.Assign, ast.IfExp)]
 
 
 def is_of_several(node: ast.AST) -> bool:
