@@ -141,7 +141,7 @@ def end_with_its_stream(reader: RequestReader) -> None:
 def put_in_one_step() -> None:
     """Serialize a message to a line in one step.
 
-    The SDK would first copy its content up to three times, which takes longer than the serialization.
+    The SDK would first copy a message's content up to three times, which takes longer than serializing it.
     """
 
     def stream_object(_writer: ResponseWriter, data: Mapping[str, Any] | BaseModel) -> dict[str, Any]:

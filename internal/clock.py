@@ -24,7 +24,10 @@ def give_way() -> None:
 
 
 def let_others_through() -> None:
-    """Let the other sessions run as often as one of their chunks needs. Call this after long work without a pause."""
+    """Give way to the other sessions often enough for each of them to pass on one chunk.
+
+    Call this after long work without a pause.
+    """
     for _ in range(_TURNS_OF_A_CHUNK):
         give_way()
 

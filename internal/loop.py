@@ -248,7 +248,9 @@ class AgentLoop:
         return any(tool.runs for tool in self.models.toolbox.tools.values())
 
     def _take_turn(self, closing: StopReason | None) -> Generator[Event, None, NextStep]:
-        """Take one turn as a row of the log. ``closing`` is the reason that ended the tool phase; None while it lasts.
+        """Run one turn, and show it as a row of the log.
+
+        ``closing`` is the reason that ended the tool phase; None while it lasts.
 
         The prompt of the closing answer offers the same tools to keep its prefix unchanged, but calls are refused.
         """

@@ -72,7 +72,7 @@ def ask_judge(
 ) -> Generator[Event, None, Reply]:
     """Have the model judge, as a row of the log. A failed judgement does not end the run.
 
-    ``otherwise`` is the note about the consequence if there is no judgement. ``shown`` is the data that the row always
+    ``otherwise`` is the note that says what happens if there is no judgement. ``shown`` is the data that the row always
     has.
     """
     started = clock.now()

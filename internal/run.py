@@ -89,7 +89,7 @@ class Dialogue:
 
     @property
     def has_question(self) -> bool:
-        """Whether the user says more in this turn than the answer to waiting calls."""
+        """Whether the user's message contains anything besides the answer to waiting calls."""
         return self.resumption is None or self.resumption.has_question
 
     def said(self, params: StrategyParams, context: str) -> UserRecord:
@@ -229,7 +229,8 @@ class Run[P: StrategyParams]:
     ) -> Generator[Event, None, Sequence[ToolOutcome]]:
         """Run the calls that the user approved, answer the others, and append the rest of the user's message.
 
-        The outcomes of answer tools are returned only if the user's message has nothing else.
+        The outcomes of answer tools are returned only if the user's message contains nothing besides the answer to the
+        calls.
         """
         resumption = self.dialogue.resumption
         if resumption is None:

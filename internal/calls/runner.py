@@ -331,7 +331,7 @@ class ToolRounds:
             self.transcript.append(AgentNote(text_tools(template.NEW_TEXT_TOOLS, new)))
 
     def _show_pictures(self, outcomes: Iterable[ToolOutcome], parent: str) -> Generator[Event, None, None]:
-        """Append the pictures of a round that the model can see."""
+        """Append those pictures of a round that the model can see."""
         if pictures := RoundPictures.of(outcomes):
             self.transcript.append(pictures)
             yield LogNote(Quoting(pictures.words), parent)

@@ -198,7 +198,7 @@ class State(_Record):
     last_call: Count = 0
     """Number of calls that have waited in this conversation."""
     last_result: Count = 0
-    """Number of results that have had an id in this conversation."""
+    """Number of results that have been given an id in this conversation."""
 
     @property
     def conversations(self) -> tuple[tuple[EntryRecord, ...], ...]:

@@ -141,8 +141,8 @@ class TurnDisplay:
     def finish(self, *, has_tool_calls: bool, is_cut: bool = False, is_judged: bool = True) -> Iterator[Shown]:
         """Show the rest, now that the turn is over.
 
-        The calls of a turn that was cut never run, so its text is not a remark before them. An answer that is held back
-        is shown only if ``is_judged`` says that there will be no judgement.
+        If a turn was cut off, its calls never run, so its text is not a remark that introduces them. An answer that is
+        held back is shown only if ``is_judged`` says that there will be no judgement.
         """
         yield from self._show(self._splitter.finish(calls_follow=has_tool_calls, is_cut=is_cut))
         if self._text_calls:

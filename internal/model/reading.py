@@ -84,7 +84,7 @@ _MIN_SIZE = 200
 
 
 _BYTES_OF_ARGUMENT = 10
-"""Bytes of memory for one character of arguments, which are kept both as text and parsed."""
+"""Bytes of memory for one character of arguments, which are kept both as text and in parsed form."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class ModelTurn:
     """The model's output in one turn."""
 
     content: Content
-    """The raw content with thoughts, as it must go back to the model."""
+    """The raw content with thoughts, in the form that must be sent back to the model."""
     text: str
     calls: tuple[ToolCall, ...] = ()
     has_left_out_calls: bool = False

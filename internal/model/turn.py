@@ -396,9 +396,9 @@ class _Asked:
     def _remedy(self, failure: HostFailure, request: ModelRequest) -> Generator[Event, None, bool]:
         """Wait, shorten the prompt or descriptions, or drop thinking or opaque bodies, so that a retry may succeed.
 
-        Returns whether a retry makes sense. It does not if the run has switched to the fallback model in the meantime.
-        The request shows whether thinking or opaque bodies were sent: another conversation of the run may have dropped
-        them since.
+        Returns whether a retry makes sense. A retry makes no sense if the run has switched to the fallback model in the
+        meantime. The request shows whether thinking or opaque bodies were sent: another conversation of the run may
+        have dropped them since.
         """
         caller = self.caller
         if self.has_one_try or self.model is not caller.models.now:
@@ -446,7 +446,7 @@ class _Asked:
         return (self.reading.began_at or self.caller.clock.now()) - self._asked_at
 
     def _stop_thinking(self, request: ModelRequest) -> Generator[Event, None, bool]:
-        """Have the run continue without thinking, if the refused request had it switched on."""
+        """Turn thinking off for the rest of the run if it was on in the refused request."""
         models = self.caller.models
         if models.without_thinking(request.config) is request.config:
             return False

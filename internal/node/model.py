@@ -87,7 +87,7 @@ class ModelSelection(BaseModel):
         return self.lists_tool_calls() or _STREAMED_CALLS in (self.features or ())
 
     def lists_tool_calls(self) -> bool:
-        """Return whether Dify lists the model with tool calls, or does not describe it.
+        """Return whether Dify lists tool calls among the model's features, or does not describe the model.
 
         The feature of streamed calls alone does not count: the SDK's class for compatible servers lists it for a model
         that a person enters, even if it drops the tools.

@@ -280,7 +280,7 @@ class Tool:
 
     @property
     def runs(self) -> bool:
-        """Whether the host runs the calls of the tool, as for every tool of the node."""
+        """Whether the host runs calls to this tool, as it does for every tool of the node."""
         return self.check is None
 
     @cached_property
@@ -304,7 +304,7 @@ class Tool:
 
     @cached_property
     def offered_check(self) -> Check | None:
-        """The check of a virtual tool for arguments under the names that the model sees."""
+        """A virtual tool's check, for arguments that use the names that the model sees."""
         if self.check is None or not self.own_names:
             return self.check
         return replace(check_of(with_property_names(self.check.schema, self._offered_names)), more=self.check.more)

@@ -75,7 +75,7 @@ class LogContent:
         return {name: rebuilt(value, self._sized, name) for name, value in data.items()}
 
     def arguments(self, call: ToolCall) -> Mapping[str, Any] | str:
-        """Return the arguments by the tool's own names; without contents only their sizes.
+        """Return the arguments by the tool's own names, or only their sizes if contents are hidden.
 
         Even a number may be confidential, such as the number of an account.
         """
@@ -95,7 +95,7 @@ class LogContent:
         return {name if name in known else f"a name of {size_of(name)}": size_of(arguments[name]) for name in arguments}
 
     def reference(self, reference: Reference) -> object:
-        """Return the reference as the model wrote it, instead of the results."""
+        """Return an argument with its results put in and shortened, or only their lengths if contents are hidden."""
         lengths = [f"{length:,} characters" for _, _, length in reference.results]
         if self.is_shown:
             return reference.shown
@@ -170,7 +170,7 @@ def preview(value: object, redactor: Redactor) -> object:
 
 
 def _hidden(value: object, name: str) -> object:
-    """Replace a value under the name of a secret with a mark, even in the JSON in a text."""
+    """Redact a value whose name is that of a secret, even in JSON inside a text."""
     if looks_secret(name) and not isinstance(value, bool) and value not in (None, "", [], {}):
         return REDACTED
     if not isinstance(value, str):
@@ -366,7 +366,8 @@ class LogTree:
         """Return the tool's icon if it has one, or else its provider, but only for the first row of the tool.
 
         Dify looks up the icon for every finished row that names a provider, while the stream waits. A row with its own
-        icon costs nothing (docs/host-facts.md, "Icons and log look-ups"). Therefore rows of models name no provider.
+        icon costs nothing (docs/host-facts.md, "Icons and log look-ups"). For this reason, a model's row does not name
+        a provider.
         """
         # The id of a plugin's provider is author/plugin/provider. For other providers a file name would be useless.
         if _ADDRESS.fullmatch(tool.icon) or ("/" in tool.provider and _ASSET.fullmatch(tool.icon)):
