@@ -71,7 +71,7 @@ class PlayContext:
     secrets: Secrets
     """Secrets that are replaced in everything that is shown or kept of a flow."""
     ask: Ask | None = None
-    """Asks a person about forms without a given answer."""
+    """Asks a person to fill in the forms for which no answer was given."""
     stop: Stop | None = None
     trace: Watcher | None = None
 

@@ -63,7 +63,7 @@ class Conversation:
     secrets: Secrets | None = None
     """Secrets that are replaced in everything that is shown or kept of a flow; by default the flow's own secrets."""
     ask: Ask | None = None
-    """Asks a person about forms without a given answer."""
+    """Asks a person to fill in the forms for which no answer was given."""
     trace: Watcher | None = None
     """The trace for a flow's events. A strategy's messages are written by its host."""
     id: str = ""

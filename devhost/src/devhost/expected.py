@@ -271,7 +271,7 @@ def _in_a_row(calls: Sequence[SentToolCall | ExpectedCall]) -> str:
 
 
 def _matched(expected: Sequence[ExpectedCall], calls: Sequence[SentToolCall]) -> int:
-    """Return how many expected calls match a different call each.
+    """Return how many expected calls can be matched, each to a different call.
 
     Calls with more expected arguments are matched first.
     """

@@ -86,7 +86,7 @@ def command(
 ) -> Callable[[Command], click.Command]:
     """Make a command that `takes` these groups.
 
-    Its help is the docstring, in which `For example:` begins the examples.
+    The command's help is the function's docstring, in which `For example:` begins the examples.
     """
 
     def decorated(function: Command) -> click.Command:

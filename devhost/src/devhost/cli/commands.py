@@ -1,7 +1,7 @@
 """The command `devhost` with all its subcommands.
 
-The exit code is 0 if the run ended well, 1 if it did not or broke a rule under --strict, 2 if the command has a
-mistake, and 130 after Ctrl-C.
+The exit code is 0 if the run ended well, 1 if it did not, or if it broke a rule under --strict, 2 if the command line
+is wrong, and 130 after Ctrl-C.
 """
 
 import contextlib

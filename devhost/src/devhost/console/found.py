@@ -97,7 +97,7 @@ def _below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
 
 
 def kind_of(file: Path) -> Kind | None:
-    """Returns the kind of a file, or `None` if the file has another kind or cannot be read."""
+    """Returns the kind of a file, or `None` if the file is of no known kind or cannot be read."""
     if file.suffix == SUFFIX:
         return "flow"
     try:

@@ -77,7 +77,10 @@ def _zone(name: object) -> ZoneInfo:
 
 
 def _in_zone(text: object, name: object) -> datetime:
-    """Returns the moment of a local time. As in Dify, a repeated or skipped hour counts as standard time."""
+    """Returns the point in time that a local time stands for.
+
+    As in Dify, a repeated or skipped hour counts as standard time.
+    """
     local = datetime.strptime(str(text), TIME).replace(tzinfo=_zone(name))
     if local.dst():
         later = local.replace(fold=1)

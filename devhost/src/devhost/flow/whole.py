@@ -145,7 +145,7 @@ class WholeFlow(Played):
         return {each.name: memory.variables.get(each.name, each.value) for each in declared}
 
     def _refusal(self, memory: Memory) -> str:
-        """Returns why Dify fails every later message of this conversation, or an empty string if it does not.
+        """Returns why Dify would fail every later message of this conversation, or an empty string if it would not.
 
         Dify measures a value with Python's `sys.getsizeof`, which does not count the contents of a list or an object.
         """

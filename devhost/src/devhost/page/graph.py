@@ -194,7 +194,7 @@ def _curve(points: Sequence[Point]) -> str:
 
 
 def _fitting(title: str) -> str:
-    """Returns as much of the title as fits into a node. Chinese and Japanese letters count twice."""
+    """Returns as much of the title as fits into a node. A Chinese or Japanese character counts as two."""
     shown = ""
     left = COLUMNS
     for letter in title:

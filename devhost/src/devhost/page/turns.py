@@ -32,7 +32,7 @@ LEGEND = {
     "step": "other node",
     "error": "failed",
 }
-"""The meaning of the color of each kind of row."""
+"""What the color of each kind of row means."""
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,8 @@ def requirement_lines(directory: Path, file: str) -> Iterator[RequirementLine]:
         place = f"line {line.line_number}"
         if line.filename != path:
             place = f"{Path(line.filename).name} {place}"
-        # A variable, which uv substitutes, and a path whose file name is not a valid wheel name yet are not faults.
+        # Two things are not faults: a variable, because uv substitutes it, and a path whose file name is not yet a
+        # valid wheel name.
         is_judged = fault and "${" not in text and not text.startswith((".", "/"))
         yield RequirementLine(place, text, requirement, fault.partition("\n")[0] if is_judged else "")
 

@@ -1,4 +1,4 @@
 """A running plugin and its sessions.
 
-A `Watcher` receives every message in both directions. `Stop` ends one session from another thread.
+A `Watcher` receives every message in both directions. `Stop` ends the sessions of one turn from another thread.
 """

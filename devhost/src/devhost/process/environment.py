@@ -49,8 +49,8 @@ OF_PROJECT = "uv sync"
 def own_python(directory: Path) -> Path | None:
     """Returns the Python of the plugin's own environment; `None` if there is none.
 
-    The path is absolute, because the plugin is started in its directory. A link is not resolved, because its place
-    determines the environment.
+    The path is absolute, because the plugin is started in its directory. A symbolic link is not resolved, because its
+    own location determines the environment.
     """
     python = directory.absolute() / ENVIRONMENT / "bin" / "python"
     if python.is_file():

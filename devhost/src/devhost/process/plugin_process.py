@@ -40,7 +40,9 @@ _OF_THE_SDK = re.compile(
 
 
 class PrintedLines:
-    """The printed lines of a plugin, without escape sequences and secrets. The length and the number are limited.
+    """The printed lines of a plugin, without escape sequences and secrets.
+
+    The length of a line and the number of lines are limited.
 
     The class is thread-safe.
     """
@@ -151,7 +153,7 @@ class PluginProcess:
     def start(cls, plugin: Path | PluginDeclaration, **options: Unpack[StartOptions]) -> Self:
         """Starts the plugin and returns once it serves requests.
 
-        Raises `PluginStartError` if the plugin ends or does not serve in time.
+        Raises `PluginStartError` if the plugin exits or is not ready to serve in time.
         """
         declaration = PluginDeclaration.read(plugin) if isinstance(plugin, Path) else plugin
         python = options.get("python", sys.executable)

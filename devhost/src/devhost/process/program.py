@@ -20,7 +20,7 @@ from devhost.text import json_or
 
 LOOPBACK = "127.0.0.1"
 LONGEST_READ = 16_000
-"""The maximum number of bytes read of a printed line. The rest is treated as another line."""
+"""The maximum number of bytes that are read from a printed line. The rest is treated as another line."""
 LOST = (
     "devhost: the line above ends in a message of this plugin, which is lost: "
     "what was printed before it has no newline at its end"
@@ -185,7 +185,7 @@ class Transport(ABC):
             self.process = subprocess.Popen(
                 [self._python, "-c", STARTER, str(self._probe.inherited), entrypoint],
                 cwd=self.plugin.directory,
-                # UTF-8 is used as in Dify's containers. A crashing interpreter reports its position.
+                # UTF-8 is used, as in Dify's containers. A crashing interpreter reports its position.
                 env={**inherited_environment(), "PYTHONUTF8": "1", "PYTHONFAULTHANDLER": "1", **environment},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

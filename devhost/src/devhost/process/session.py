@@ -191,7 +191,7 @@ def awaited(invoked: Invoked) -> str:
 
 
 class Stop:
-    """Ends the sessions of one turn from outside, as Dify's Stop does, or plugins that are starting.
+    """Ends the sessions of one turn from outside, as Dify's Stop does. It can also end plugins that are still starting.
 
     `request` takes no lock and may be called from a signal handler.
     """

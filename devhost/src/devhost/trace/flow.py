@@ -107,7 +107,7 @@ class TurnEvent(TimedLine):
 @dataclass(frozen=True)
 class NodeStarted(TurnEvent):
     execution: str
-    """The id of this run of the node. A node runs several times in a loop."""
+    """The id of this run of the node. A node in a loop may run several times."""
     node: FlowNode
     round: int | None = None
     """The round of the loop or iteration that the node is in, from 1."""

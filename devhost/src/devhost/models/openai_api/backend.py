@@ -26,7 +26,7 @@ _OTHERS_FEATURES: Features = ("tool-call", "multi-tool-call", "stream-tool-call"
 _SAMPLING = frozenset({"temperature", "top_p", "presence_penalty", "frequency_penalty"})
 """Parameters that are dropped for a reasoning model, as in Dify's openai plugin.
 
-A flow's file may have them for another model.
+A flow's file may still contain them because they were set for another model.
 """
 
 

@@ -244,8 +244,8 @@ def taken_format(params: JsonObject) -> tuple[str, JsonObject]:
 def chat_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa: ANN401 - keyword arguments of the client
     """Returns the keyword arguments of a Chat Completions request.
 
-    `params` with another form in this API are translated; all others are sent unchanged. Opaque bodies belong to the
-    Responses API and are omitted.
+    `params` that have a different form in this API are translated; all others are sent unchanged. Opaque bodies belong
+    to the Responses API and are omitted.
     """
     others = dict(params)
     arguments: JsonObject = {

@@ -164,7 +164,7 @@ type Turns = Annotated[tuple[ScriptedTurn, ...], BeforeValidator(_flat)]
 type SomeTurns = Annotated[tuple[ScriptedTurn, ...], Field(min_length=1), BeforeValidator(_flat)]
 
 
-# The section `recorded` of a script: tools as a strategy received them, and their recorded answers.
+# The `recorded` section of a script: the tools as the strategy received them, and their recorded answers.
 
 
 def beside_the_script(path: Path, validated: ValidationInfo) -> Path:

@@ -191,7 +191,10 @@ NOT_LOOKED_AT = frozenset({"output-schema-invalid", "output-schema-misfit", "too
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that the run broke, of Dify or of devhost alone. A broken rule does not always fail the run."""
+    """A rule that the run broke, which is either Dify's or one that only devhost has.
+
+    A broken rule does not always fail the run.
+    """
 
     rule: str
     sentence: str
