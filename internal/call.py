@@ -1,4 +1,4 @@
-"""The stages of a tool call: as the model wrote it, after validation, and its outcome."""
+"""The stages of a tool call: the call as the model wrote it, the call after validation, and its outcome."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -179,7 +179,7 @@ def _tools(ending: Finish) -> list[str]:
 
 
 def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Finish]) -> Generator[Event, None, Finish]:
-    """Do the work. After an approved call was sent to its tool, a failure of the model does not raise an error.
+    """Do the work. Once an approved call has been sent to its tool, a failure of the model no longer raises an error.
 
     An error would lose the new state. With the old state, the user's next "yes" would run the call again.
     """

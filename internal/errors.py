@@ -148,7 +148,7 @@ def reported[T](messages: Iterator[T]) -> Generator[T, None, None]:
 
 
 def node_error(failure: AgentError) -> InvokeError:
-    """Return the error that Dify knows for a failure, with its text on one line."""
+    """Return the error of Dify's that corresponds to a failure, with its text on one line."""
     kind = FailureKind.INVALID_REQUEST
     if isinstance(failure, ModelCallFailed):
         kind = failure.kind

@@ -158,7 +158,7 @@ class CallsAnswered:
     """All calls of a turn have their results, in the model's order."""
 
     round: int
-    """The round of the turn that made the calls; 0 for an earlier run."""
+    """The round of the turn that made the calls; 0 if an earlier run made them."""
     calls: tuple[ToolOutcome, ...]
     subtask: str = ""
     """The subtask that made the calls; "" if there is no plan."""

@@ -1,4 +1,4 @@
-"""Small functions for the SDK's messages of one round, which do not change their input."""
+"""Small functions for the SDK's messages of one round. They do not change their input."""
 
 from collections.abc import Iterable, Sequence
 

@@ -173,7 +173,7 @@ class SubtaskOutcome:
 
     @property
     def shown(self) -> dict[str, object]:
-        """The fields of the outcome in the log and the variables."""
+        """The fields of the outcome that the log and the variables show."""
         answer = self.record.answer
         if self.record.entries:
             answer = template.WAITS_FOR_APPROVAL

@@ -232,7 +232,7 @@ def _read_context(value: object) -> Iterator[Source]:
 
 
 def read_source(item: Mapping[str, Any]) -> Source | None:
-    """Parse one knowledge result, retriever resource or other object; None if it has no content.
+    """Return the source in one knowledge result, retriever resource or other object; None without content.
 
     The model reads only the content of Dify's knowledge results, but all fields of any other object.
     """
@@ -296,7 +296,7 @@ def _whole(item: Mapping[str, Any], told: set[str]) -> str:
 
 
 def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that have a field, in the type of the field. Unusable values are omitted."""
+    """Return the values for which there is a field, converted to the type of the field. Unusable values are omitted."""
     resource: dict[str, Any] = {}
     for key, value in in_turns_if_many(values.items()):
         field = _FIELD_OF.get(key)

@@ -51,7 +51,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Decision:
-    """The user's answers to single calls, by their ids, and to all other calls."""
+    """The user's answers to individual calls, by their ids, and one answer to all other calls."""
 
     others: Verdict
     answers: Mapping[str, Verdict] = field(default_factory=dict)

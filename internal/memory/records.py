@@ -50,7 +50,7 @@ class CallRecord(_Record):
     """A tool call, whose tool is found again by provider and own name, never by the name that the model sees."""
 
     id: str
-    """The provider's id, as prompts have it. For a waiting call, the id with which the user answers it."""
+    """The provider's id, as prompts have it. The user's answer to a waiting call refers to the call by this id."""
     provider: str
     """The provider of the tool; "" if the node did not have the tool."""
     tool: str
@@ -184,7 +184,7 @@ class State(_Record):
     """A conversation up to the end of a run."""
 
     strategy: str
-    """The name of the strategy that made the state. Only the same strategy continues its waiting calls."""
+    """The name of the strategy that made the state. Only this strategy can continue the state's waiting calls."""
     entries: Several[EntryRecord] = ()
     plan: PlanRecord | None = None
     sources: Several[SourceRecord] = ()

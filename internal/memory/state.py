@@ -256,10 +256,10 @@ def _with_short_texts(state: State, number: int) -> State:
 
 
 def _cut(record: dict[str, Any], limit: int) -> Any:  # noqa: ANN401 - a record's fields
-    """Return a record with each text cut to this many characters, except for the texts of waiting calls.
+    """Return a record with each text cut to ``limit`` characters, except for the texts of waiting calls.
 
-    Arguments stay JSON. At the lowest limit, files are removed, and only the waiting calls are kept, or the last call
-    if none waits.
+    Arguments remain valid JSON. At the lowest limit, files are removed, and only the waiting calls are kept, or the
+    last call if none waits.
     """
 
     def cut(value: Any, name: str) -> object:  # noqa: ANN401 - a record's fields

@@ -265,7 +265,7 @@ class _Asked:
     _has_repeated: bool = field(default=False, init=False)
 
     def run(self) -> Generator[Event, None, ModelTurn | TimeIsUp | ModelCallFailed]:
-        """Take the turn as one row of the log, with as many tries as can help."""
+        """Run the turn as one row of the log, and retry as long as another try may help."""
         span = self.span
         clock = self.caller.clock
         spent = Usage.of()
@@ -371,7 +371,7 @@ class _Asked:
         return ""
 
     def _read(self, request: ModelRequest, request_id: str) -> Iterator[Event]:
-        """Read the whole stream. Secrets that the model passes on are learned before more of its text is shown."""
+        """Read the whole stream. Secrets that the model passes on are registered before more of its text is shown."""
         caller = self.caller
         reading = self.reading
         try:

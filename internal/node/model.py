@@ -102,7 +102,7 @@ class ModelSelection(BaseModel):
         return feature == "vision"
 
     def redacted(self, secrets: Redactor) -> Self:
-        """Return a copy without the node's secrets in the conversation so far."""
+        """Return a copy in which the node's secrets are redacted from the conversation so far."""
 
         def redacted(medium: Medium) -> Part:
             return medium.model_copy(update={"filename": secrets.text(medium.filename)})

@@ -239,12 +239,12 @@ def pattern_weight(pattern: str) -> int:
 
 
 _MAX_WORK = 1_500_000
-"""Maximum number of keywords times parts of a value: they take 0.1 s (jsonschema-rs 0.60.3)."""
+"""Maximum product of the keywords and the parts of a value. At it, a check takes 0.1 s (jsonschema-rs 0.60.3)."""
 _MAX_MATCHED = 40_000
-"""Maximum number of patterns times characters of a value: they take 0.1 s."""
+"""Maximum product of the patterns and the characters of a value. At it, a check takes 0.1 s."""
 _MAX_EXPLAINED = 15_000
-"""Maximum number of keywords times parts of a value for which the library writes errors: they take 0.1 s, because
-errors copy the schema and the value."""
+"""Maximum product of the keywords and the parts of a value for which the library writes errors. At it, this takes 0.1 s,
+because each error copies the schema and the value."""
 _COSTLY_NUMBER = re.compile(rb"(?<!\d)\d{40,}|[eE][-+]?\d{2,}")
 """A number that the library takes up to 0.6 ms to compare."""
 _BYTES_AT_ONCE = 100_000

@@ -66,7 +66,10 @@ class LogContent:
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "LogContent":
-        """Read the setting that main.py has put into the environment. Any value except ``on`` keeps contents out."""
+        """Read the setting that main.py has put into the environment.
+
+        Any value except ``on`` keeps contents out of the log.
+        """
         return cls(environment.get("LOG_CONTENT", "on") == "on")
 
     def data(self, data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """The results of a run in a form that anybody may see: plain values without known secrets.
 
-Everything that leaves a run besides its streamed text and its log is redacted here, once. The outputs
-(``internal/render/outputs.py``) may then cut it: half a secret would no longer be recognized.
+Everything that leaves a run besides its streamed text and its log is redacted here, once. Redaction comes before the
+outputs (``internal/render/outputs.py``) cut any text, because half a secret would no longer be recognized.
 """
 
 import json

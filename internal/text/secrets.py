@@ -227,7 +227,10 @@ class Redactor:
         return value
 
     def values(self, value: Any) -> Any:  # noqa: ANN401 - as above
-        """Redact the texts in a JSON value of the agent itself. Names and numbers stay, because they have a meaning."""
+        """Redact the texts in a JSON value that the agent itself built.
+
+        Names and numbers stay, because they have a meaning.
+        """
         if self._forms:
             return self._walked(value, is_ours=True)
         return value
