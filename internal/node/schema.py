@@ -243,8 +243,8 @@ _MAX_WORK = 1_500_000
 _MAX_MATCHED = 40_000
 """Maximum product of the patterns and the characters of a value. At it, a check takes 0.1 s."""
 _MAX_EXPLAINED = 15_000
-"""Maximum product of the keywords and the parts of a value for which the library writes errors. At it, this takes 0.1 s,
-because each error copies the schema and the value."""
+"""Maximum product of the keywords and the parts of a value for which the library writes errors. At it, this takes
+0.1 s, because each error copies the schema and the value."""
 _COSTLY_NUMBER = re.compile(rb"(?<!\d)\d{40,}|[eE][-+]?\d{2,}")
 """A number that the library takes up to 0.6 ms to compare."""
 _BYTES_AT_ONCE = 100_000

@@ -96,7 +96,7 @@ class HostOptions:
     strict: bool = option("--strict", "Exit with 1 if the run breaks a rule of Dify, or a tool its output_schema.")
 
     def storage_beside(self, trace_file: Path | None) -> PluginStorage:
-        """Return storage in the file of --storage, else in a file beside the trace, else in memory.
+        """Return storage in the file given with --storage, or else in a file beside the trace, or else in memory.
 
         The trace must exist already. No storage is kept beside a trace that is a device.
         """
@@ -263,7 +263,7 @@ class ModelsBehindAnApi:
     def __init__(self, options: ModelOptions, environment: MutableMapping[str, str]) -> None:
         self._options = options
         kept: MutableMapping[str, str] = {name: environment.get(name, "") for name in (KEY, BASE_URL)}
-        if options.model_plugin is not None:  # the plugin removes its credentials from it
+        if options.model_plugin is not None:  # the model plugin removes its credentials from the environment
             kept = environment
         self._environment = kept
         self._models: dict[str, OpenAIModel | PluginModel] = {}

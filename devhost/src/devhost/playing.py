@@ -124,8 +124,8 @@ def play(  # noqa: PLR0913 - options, by keyword
 ) -> Iterator[CaseTurn]:
     """Play a case, and yield each turn once it has ended. `observed_of` sums the turns up.
 
-    `query` and `models` replace the script's question and the case's models. If the script does not answer, only the
-    first turn is played, because the later turns were written for its answers. `id` is a new id by default.
+    `query` and `models` replace the script's question and the case's models. If a real model answers, only the first
+    turn is played, because the later turns were written for the script's answers. `id` is a new id by default.
     """
     case = replace(case, models=models or case.models)
     return case_turns(Conversation(case, trace=trace, id=id), host, case.turns(query))

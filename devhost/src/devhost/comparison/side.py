@@ -24,7 +24,7 @@ ELAPSED = frozenset({"elapsed_seconds", "elapsed_time"})
 LONGEST = 300
 """The maximum number of characters of a value that is shown whole."""
 BEGINNING = 100
-"""The number of characters that are shown of a longer value."""
+"""The number of characters shown from the beginning of a longer value."""
 STRATEGY = "the strategy"
 """The caller's name in a run without a flow.
 

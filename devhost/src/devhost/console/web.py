@@ -1,4 +1,4 @@
-"""What all pages of a console share: runs, templates, and the way a page follows a run that is going on."""
+"""What all pages of a console share: runs, templates, and how a page follows a run in progress."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

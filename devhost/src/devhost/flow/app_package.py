@@ -152,7 +152,7 @@ def _yaml(path: Path, name: str, content: bytes) -> dict[str, Any]:
 
 
 def _faults(node: yaml.Node | None, met: set[int]) -> Iterator[str]:
-    """Yields the faults that Dify does not accept.
+    """Yields a sentence for each piece of YAML that Dify does not accept.
 
     `met` contains the identities of the nodes so far, because an alias is the same object as its anchor.
     """

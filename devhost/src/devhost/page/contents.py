@@ -120,7 +120,7 @@ class ShownFile:
     link: str
     """The address of the file; empty if opening it could run a script."""
     picture: str
-    """The picture as a data URI; empty for any other file."""
+    """The picture as a data URI; empty if the file is not a picture."""
 
 
 def shown_file(file: JsonObject, folder: Path | None = None) -> ShownFile:

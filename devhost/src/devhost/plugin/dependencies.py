@@ -78,7 +78,7 @@ def _line_of_project(place: str, text: str) -> RequirementLine:
 def requirements_file(directory: Path) -> str:
     """Returns the name of the file that lists the requirements; empty if the plugin has none.
 
-    A pyproject.toml that only has settings of tools does not count.
+    A pyproject.toml that contains only settings of tools does not count.
     """
     try:
         if "project" in tomllib.loads(read_file(directory / PYPROJECT).decode()):

@@ -14,8 +14,8 @@ def why_it_failed(
 ) -> str:
     """Runs the command in the folder, without input.
 
-    Returns its exit code and its last lines; an empty text if the exit code is 0. Without `environment` the command
-    inherits devhost's own.
+    Returns the command's exit code and the last lines of its output. The lines are empty if the exit code is 0. Without
+    `environment` the command inherits devhost's own.
     """
     with subprocess.Popen(
         command,

@@ -40,7 +40,10 @@ from devhost.text import read_file
 
 ENVIRONMENT = ".venv"
 _ONE_AT_A_TIME = threading.Lock()
-"""A lock for the creation of environments: a plugin that is started for its tools and for its models needs only one."""
+"""A lock for creating environments.
+
+A plugin that is started twice, for its tools and for its models, needs only one environment.
+"""
 
 OF_REQUIREMENTS = "python -m venv .venv && .venv/bin/pip install -r requirements.txt"
 OF_PROJECT = "uv sync"

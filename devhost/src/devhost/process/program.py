@@ -83,8 +83,8 @@ about 130,000 objects, so the first search is delayed until after them; later se
 When gevent patches, it reads the entry points of all packages for hooks each time. gevent's own hook only warns of a
 patch that the SDK does not make. The hooks of other packages are not called here, unlike in Dify.
 
-httpx imports the dependencies of its command line, such as rich. pydantic builds the validators of about a hundred SDK
-classes, of which a run needs few; they are built on demand instead.
+httpx imports the dependencies of its command line, such as rich. pydantic would build validators for about a hundred
+SDK classes, of which a run needs few. They are built on demand instead.
 
 The reported mistakes are a plugin that raises `SystemExit` and a plugin that reads `input`.
 """

@@ -42,7 +42,7 @@ class StructField:
     """The embedded struct that has the field, for error messages."""
     required: bool
     unwritten: bool
-    """Whether the field is not written if it is null."""
+    """Whether the field is omitted if it is null."""
 
 
 class Struct:

@@ -196,7 +196,7 @@ class View:
             self._console.print(content, soft_wrap=soft_wrap)
 
     def show_expectations(self, failures: Sequence[str]) -> None:
-        """Prints the result of the expectations. `failures` has a sentence for each one that failed."""
+        """Prints which expectations were met. `failures` has a sentence for each one that failed."""
         if not failures:
             self._console.print(Text("every expectation fits", "green"))
             return

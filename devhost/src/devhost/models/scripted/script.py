@@ -215,7 +215,7 @@ class RecordedPart(ScriptModel):
     meta: _Object = Field(default_factory=dict)
     """The tool's metadata for a file, such as `mime_type` and `filename`."""
     message: _Object | None = None
-    """A complete message, for every other type."""
+    """A complete message, for any type that has no field here."""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:

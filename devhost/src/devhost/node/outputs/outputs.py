@@ -274,7 +274,10 @@ class OutputsFold:
         self._findings: list[Finding] = []
 
     def decoded(self, said: Any) -> JsonObject:  # noqa: ANN401 - any value that the plugin streamed
-        """Returns a message as the daemon passes it on, for `add`. Raises InvocationError, which ends the run."""
+        """Returns a message in the form in which the daemon passes it on.
+
+        The result is meant for `add`. Raises InvocationError, which ends the run.
+        """
         try:
             return agent_message(said)
         except InvocationError as failure:
