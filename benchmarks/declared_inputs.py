@@ -174,10 +174,9 @@ def many_of(title: str, document: Json, scenario: Callable[[Sequence[Json]], Sce
 
 def chunk_cases() -> Iterator[Case]:
     """Yield the cases for a chunk of the model. A chunk whose call has a name calls the tool."""
-    known: Json = {"model": MODEL}
     documents = []
     for document in _documents(LLMResultChunk):
-        chunk = {**document, **known, "prompt_messages": []}
+        chunk = {**document, "model": MODEL, "prompt_messages": []}
         for entry in chunk["delta"]["message"]["tool_calls"]:
             entry["id"] = "call_1"
             entry["type"] = "function"

@@ -21,14 +21,19 @@ from internal.errors import Note, OurWords, Quoting, Sentence
 from internal.json_values import members
 from internal.node.model import ModelSelection
 from internal.text.secrets import Redactor, looks_secret, texts_in
-from internal.text.texts import looks_like_selector, missing_variable, parse_pasted, read_pasted, wellformed_json
+from internal.text.texts import (
+    MAX_NAMED,
+    looks_like_selector,
+    missing_variable,
+    parse_pasted,
+    read_pasted,
+    wellformed_json,
+)
 
 _ON = {"true", "yes", "y", "1", "on"}
 _OFF = {"false", "no", "n", "0", "off"}
 _TAG = re.compile(r"[<\[◁]\S{2,49}")
 _PAIR = 2
-_MAX_NAMED = 20
-"""Maximum number of unknown names that a note lists."""
 _SEPARATOR = re.compile(r"[,，、\n]")
 
 # Readers receive a value that was set, the default, and a function that notes problems with the value.
@@ -169,9 +174,9 @@ def _extra_outputs(value: object, _default: object, note: Note) -> frozenset[Ext
     names = list(dict.fromkeys(_names(value)))
     unknown = [name for name in in_turns_if_many(names) if name.casefold() not in known]
     if unknown:
-        named = ", ".join(map(repr, unknown[:_MAX_NAMED]))
-        if len(unknown) > _MAX_NAMED:
-            named += f" and {len(unknown) - _MAX_NAMED:,} more"
+        named = ", ".join(map(repr, unknown[:MAX_NAMED]))
+        if len(unknown) > MAX_NAMED:
+            named += f" and {len(unknown) - MAX_NAMED:,} more"
         note(Quoting(f"{named} is ignored; the names are {', '.join(known)}"))
     wanted = frozenset(map(str.casefold, names))
     return frozenset(choice for choice in ExtraOutput if choice.value in wanted)

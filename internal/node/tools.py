@@ -18,7 +18,7 @@ from internal.errors import InvalidParameters, Note, OurWords, Quoting, Sentence
 from internal.node.offered import may_be_an_option, offered_schema, safe_names, safe_property_names, with_property_names
 from internal.node.params import SECRET_TYPE, public_values
 from internal.node.schema import REMARKS, Check, SchemaUnusable, check_of, kept, pattern_weight, rewritten
-from internal.text.texts import looks_like_selector, missing_variable
+from internal.text.texts import MAX_NAMED, listed, looks_like_selector, missing_variable
 from prompt import template
 
 _NAME_LENGTH = 64
@@ -230,8 +230,6 @@ def _plain_schema(raw: Mapping[str, Any], file_names: Sequence[str]) -> dict[str
 EVERY_TOOL = "*"
 _FIRST_OFFERED = 20
 """Number of tools that prompts offer from the beginning if they do not offer all (docs/many-tools.md)."""
-_MAX_NAMED = 20
-"""Maximum number of unmatched allow-list entries that the log names, one line each."""
 
 
 type Lookup = Callable[[Mapping[str, Any]], tuple[str, OurWords | None]]
@@ -462,22 +460,20 @@ def _refuse_unmet(unmet: Mapping[str, frozenset[str]], offered: Sequence[str]) -
 def _hint(entry: str, offered: Sequence[str]) -> str:
     if looks_like_selector(entry):
         return missing_variable(entry)
-    names = list(offered[:_MAX_NAMED])
-    if len(offered) > _MAX_NAMED:
-        names.append("…")
-    known = ", ".join(names) or "none"
-    return f"its tools are: {known}; write names or provider/name, separated by commas, or * for all"
+    return (
+        f"its tools are: {listed(offered) or 'none'}; write names or provider/name, separated by commas, or * for all"
+    )
 
 
 def _notes_on_allowed(unmet: Sequence[str]) -> Iterator[Sentence]:
     """Yield a note for each of the first names in ``allowed_tools`` that match no tool."""
-    for entry in unmet[:_MAX_NAMED]:
+    for entry in unmet[:MAX_NAMED]:
         hint = ""
         if looks_like_selector(entry):
             hint = f"; {missing_variable(entry)}"
         yield Quoting(f"allowed_tools: no tool has the name {entry!r}{hint}")
-    if len(unmet) > _MAX_NAMED:
-        yield OurWords(f"allowed_tools: {len(unmet) - _MAX_NAMED:,} more names match no tool")
+    if len(unmet) > MAX_NAMED:
+        yield OurWords(f"allowed_tools: {len(unmet) - MAX_NAMED:,} more names match no tool")
 
 
 def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], note: Note) -> Tool:

@@ -16,7 +16,7 @@ from internal.events import MAX_NAME_LENGTH, ExternalImage, HostedFile, Thought,
 from internal.host.files import FileBytes
 from internal.memory.state import encode
 from internal.node.params import ExtraOutput
-from internal.render.public import PublicCall, PublicRun, can_be_written
+from internal.render.public import MAX_EXTRA_BYTES, PublicCall, PublicRun, can_be_written
 from internal.sources import Source
 from internal.text.texts import cut_evenly
 
@@ -28,8 +28,6 @@ limits"), and Dify stores 1,024,000 bytes of a node's outputs ("Log entries").""
 MAX_SOURCE_LENGTH = 10_000
 """Maximum characters of one field of a source."""
 
-MAX_EXTRA_BYTES = 512 * 1024
-"""Maximum bytes of state, thoughts and tool_results together (docs/outputs.md)."""
 MAX_THOUGHTS = 100_000
 """Maximum characters of the variable ``thoughts`` (docs/outputs.md)."""
 _MAX_SUBTASK_RESULTS = 20_000

@@ -21,8 +21,8 @@ from internal.node.params import ExtraOutput
 from internal.sources import Source, cited_numbers
 from internal.text.secrets import Redactor, texts_in
 
-MAX_JSON_LENGTH = 512 * 1024
-"""Maximum characters of a JSON value of a tool that a variable may contain."""
+MAX_EXTRA_BYTES = 512 * 1024
+"""Maximum bytes of state, thoughts and tool_results together (docs/outputs.md). A longer JSON value fits nowhere."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def _call(done: CallsAnswered, ended: ToolOutcome, redactor: Redactor, *, shows_
 
 
 def _result(ended: ToolOutcome, redactor: Redactor) -> PublicResult:
-    fitting = (text for text in ended.sent_json if len(text) <= MAX_JSON_LENGTH)
+    fitting = (text for text in ended.sent_json if len(text) <= MAX_EXTRA_BYTES)
     values = tuple(value for value in map(read_exactly, fitting) if can_be_written(value))
     return PublicResult(
         arguments=redactor.json(read_exactly(json.dumps(_arguments(ended)))),

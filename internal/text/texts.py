@@ -137,6 +137,18 @@ def joined(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part.strip())
 
 
+MAX_NAMED = 20
+"""Maximum number of names that a message lists."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, separated by commas, with an ellipsis for the others; "" for none."""
+    shown = list(names[:MAX_NAMED])
+    if len(names) > MAX_NAMED:
+        shown.append("…")
+    return ", ".join(shown)
+
+
 def cut_to_size(text: str, limit: int, note: Callable[..., str] = template.CHARACTERS_LEFT_OUT.format) -> str:
     """Shorten a long text to ``limit`` characters: its beginning, a note about the gap, and its end.
 

@@ -5,6 +5,7 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -12,7 +13,7 @@ from internal.call import Reference, ToolOutcome
 from internal.clock import Deadline, in_turns, let_others_through
 from internal.host.session import MAX_REQUEST_BYTES
 from internal.json_values import part_of, read_exactly, rebuilt, scalars, unescaped
-from internal.text.texts import MAX_KEPT_LENGTH, NOT_KEPT, cut_to_size
+from internal.text.texts import MAX_KEPT_LENGTH, MAX_NAMED, NOT_KEPT, cut_to_size, listed
 from internal.tooling import UnwritableError, refuse_unwritable
 from internal.transcript.kept_results import KeptResults
 from prompt import template, tool_errors
@@ -23,8 +24,6 @@ _LONGEST_SHOWN = 600
 """Maximum characters of a result in the question for approval."""
 _QUOTE = 60
 """Maximum characters of a name or a reference in an error."""
-_MAX_NAMED = 20
-"""Maximum number of ids that an error names."""
 _LONG = 100_000
 """Length in characters above which JSON is slow to parse or write."""
 
@@ -95,7 +94,7 @@ class References:
             raise ReferenceInvalid(template.REFERENCES_TOO_LATE)
         name, _, pointer = reference.removeprefix("result:").partition("#")
         if name not in self._known:
-            known = ", ".join(f"result:{each}" for each in self._ids[-_MAX_NAMED:]) or "none"
+            known = ", ".join(f"result:{each}" for each in self._ids[-MAX_NAMED:]) or "none"
             raise ReferenceInvalid(template.UNKNOWN_REFERENCE.format(reference=f"result:{name}", known=known))
         kept = self._results.get(name)
         is_part = "#" in reference
@@ -197,11 +196,9 @@ def _part_named(value: object, written: str) -> Any:  # noqa: ANN401 - JSON
 
 def _what_is_there(value: object) -> str:
     if isinstance(value, dict):
-        names = [repr(name[:_QUOTE]) for name in list(value)[:_MAX_NAMED]]
-        if names:
-            if len(value) > _MAX_NAMED:
-                names.append("…")
-            return tool_errors.NAMES_THERE.format(names=", ".join(names))
+        if value:
+            names = [repr(name[:_QUOTE]) for name in islice(value, MAX_NAMED + 1)]
+            return tool_errors.NAMES_THERE.format(names=listed(names))
         return tool_errors.NOTHING_THERE
     if isinstance(value, list):
         if value:

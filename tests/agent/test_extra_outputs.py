@@ -16,8 +16,8 @@ from internal.errors import StopReason
 from internal.events import CallsAnswered, RunSummary, RunTotals, Thought
 from internal.memory.records import State, UserRecord
 from internal.node.params import ExtraOutput
-from internal.render.outputs import MAX_EXTRA_BYTES, MAX_THOUGHTS, Variables
-from internal.render.public import PublicRun
+from internal.render.outputs import MAX_THOUGHTS, Variables
+from internal.render.public import MAX_EXTRA_BYTES, PublicRun
 from internal.text.secrets import Redactor
 from tests.support import plans
 from tests.support.host import Json, When

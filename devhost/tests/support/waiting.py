@@ -18,12 +18,12 @@ PATIENCE = 300
 
 def wait_for(reached: Callable[[], object], what: str) -> None:
     give_up = time.monotonic() + PATIENCE
-    asked = time.monotonic()
+    began = time.monotonic()
     while not reached():
         now = time.monotonic()
         assert now < give_up, f"{what}: not within {PATIENCE} seconds"
-        time.sleep(max(0.005, 3 * (now - asked)))  # a page that takes long is asked for less often
-        asked = time.monotonic()
+        time.sleep(max(0.005, 3 * (now - began)))  # a page that takes long is asked for less often
+        began = time.monotonic()
 
 
 def printed_until(process: subprocess.Popen[str], awaited: Callable[[str], bool]) -> str:
